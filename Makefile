@@ -1,0 +1,60 @@
+# The front door: what there is to do here, each in one command. CMakePresets.json has the builds.
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+
+# $(call build,PRESET[,TARGET...])
+build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
+        cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
+
+.PHONY: gpu-run demo test test-long bench fuzz release format tidy clean help
+.DEFAULT_GOAL := gpu-run
+
+gpu-run:    ## build the command: build/gpu-run
+	@scripts/install-deps build
+	$(call build,dev,gpu-run)
+
+demo: gpu-run  ## show what it does
+	@examples/demo
+
+test:       ## the tests, in the normal build and under the address and UB sanitizers
+	@scripts/install-deps build test
+	$(call build,dev)
+	$(call build,asan)
+	@scripts/test build build/asan
+
+test-long:  ## those, the long ones, and all under the thread sanitizer too
+	@scripts/install-deps build test
+	$(call build,dev)
+	$(call build,asan)
+	$(call build,tsan)
+	@scripts/test --long build build/asan build/tsan
+
+bench:      ## speed of the parts, and of the interpreter beside wabt's
+	@scripts/install-deps build bench
+	$(call build,dev)
+	build/bench/gpurun-bench
+	bench/compare-wabt
+
+fuzz:       ## every fuzz target for FUZZ_SECONDS (60)
+	@scripts/install-deps build fuzz
+	$(call build,fuzz)
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+release:    ## one stripped binary for other Linux machines: build/release/gpu-run
+	@scripts/install-deps build
+	$(call build,release)
+
+format:     ## clang-format every source file
+	@scripts/install-deps format
+	git ls-files '*.h' '*.cpp' | xargs clang-format-22 -i
+
+tidy:       ## clang-tidy every source file
+	@scripts/install-deps build format
+	$(call build,dev)
+	run-clang-tidy-22 -quiet -p build -j $(JOBS) '/(src|tools|tests|bench|fuzz)/'
+
+clean:      ## remove build/
+	rm -rf build
+
+help:       ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
