@@ -32,3 +32,4 @@ set_source_files_properties(${PROJECT_BINARY_DIR}/runtime_ptx.cpp PROPERTIES
                             OBJECT_DEPENDS ${RUNTIME_PTX})
 add_library(runtime_ptx STATIC ${PROJECT_BINARY_DIR}/runtime_ptx.cpp)
 target_include_directories(runtime_ptx PRIVATE ${PROJECT_SOURCE_DIR}/src)
+add_dependencies(runtime_ptx runtime_nvptx)

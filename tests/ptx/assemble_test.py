@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Assembles the runtime's PTX for every generation of GPUs that the ptxas at hand knows."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+WANTED = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]
+
+source = pathlib.Path(os.environ["GPURUN_SOURCE"])
+build = pathlib.Path(os.environ["GPURUN_BUILD"])
+
+found = subprocess.run([source / "scripts/find-ptxas", source / "build/venv"], capture_output=True,
+                       text=True)
+if found.returncode != 0:
+    print("skipped: no ptxas on PATH, and nvidia-cuda-nvcc could not be installed")
+    sys.exit(77)
+ptxas = found.stdout.strip()
+known = set(re.findall(r"\bsm_\d+\b", subprocess.run([ptxas, "--help"], capture_output=True,
+                                                     text=True).stdout))
+passed = failed = skipped = 0
+for ptx in sorted(build.glob("*.ptx")):
+    for chip in WANTED:
+        if chip not in known:
+            print(f"skipped: {ptx.name} for {chip}: this ptxas does not know it")
+            skipped += 1
+            continue
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+            result = subprocess.run([ptxas, "--warning-as-error", "-v", f"-arch={chip}", ptx,
+                                     "-o", cubin.name], capture_output=True, text=True)
+        usage = re.findall(r"Used \d+ registers.*", result.stderr)
+        print(f"{ptx.name} {chip}: {'; '.join(usage) or result.stdout + result.stderr}")
+        passed += result.returncode == 0
+        failed += result.returncode != 0
+print(f"{passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(1 if failed or not passed else 0)
