@@ -164,9 +164,7 @@ GPURUN_NUM u32 sign_word(f64 x) {
     return word;
 }
 GPURUN_NUM f32 with_sign_word(f32, u32 word) { return from_bits(word); }
-GPURUN_NUM f64 with_sign_word(f64 x, u32 word) {
-    return from_bits(u64{word} << 32 | u32(bits(x)));
-}
+GPURUN_NUM f64 with_sign_word(f64 x, u32 word) { return from_bits(u64{word} << 32 | u32(bits(x))); }
 
 constexpr u32 sign_bit = 0x80000000;
 
