@@ -1,0 +1,53 @@
+;; Blocks, loops, branches, calls and tail calls.
+(module
+  (type $unary (func (param i32) (result i32)))
+  (type $pair (func (param i32 i32) (result i32 i32)))
+  (table funcref (elem $inc $double))
+  (global $g (mut i32) (i32.const 1))
+
+  (func $inc (type $unary) (i32.add (local.get 0) (i32.const 1)))
+  (func $double (type $unary) (i32.shl (local.get 0) (i32.const 1)))
+  (func $swap (type $pair) (local.get 1) (local.get 0))
+  (elem declare func $inc)
+
+  (func $even (param $n i64) (result i32)
+    (if (i64.eqz (local.get $n)) (then (return (i32.const 1))))
+    (return_call $odd (i64.sub (local.get $n) (i64.const 1))))
+  (func $odd (param $n i64) (result i32)
+    (if (i64.eqz (local.get $n)) (then (return (i32.const 0))))
+    (return_call $even (i64.sub (local.get $n) (i64.const 1))))
+  (func $tail_indirect (param $x i32) (result i32)
+    (return_call_indirect (type $unary) (local.get $x) (i32.const 0)))
+  (func $tail_ref (param $x i32) (result i32)
+    (return_call_ref $unary (local.get $x) (ref.func $inc)))
+
+  (func $dispatch (param $x i32) (result i32)
+    (block $two (block $one (block $zero
+      (br_table $zero $one $two (local.get $x)))
+      (return (i32.const 10)))
+      (return (i32.const 20)))
+    (i32.const 30))
+
+  (func $never (param i32)
+    (if (local.get 0) (then unreachable) (else nop)))
+
+  (func (export "run") (result i32)
+    (local $i i32) (local $sum i32)
+    (call $never (i32.const 0))
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum) (call $dispatch (local.get $i))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 4))))
+    (block $out (result i32)
+      (drop (br_if $out (local.get $sum) (i32.const 0)))
+      (br $out (call_indirect (type $unary) (local.get $sum) (i32.const 1))))
+    (global.set $g)
+    (i32.sub (call $swap (global.get $g) (i32.const 5)))
+    (block (param i32) (result i32) (i32.eqz))
+    (drop)
+    (drop (call $tail_indirect (i32.const 3)))
+    (drop (call $tail_ref (i32.const 3)))
+    (drop (call_ref $unary (i32.const 3) (ref.func $inc)))
+    (select (result i32)
+      (i32.const 3)
+      (select (i32.const 1) (i32.const 2) (call $even (i64.const 10)))
+      (i32.const 0))))
