@@ -126,10 +126,10 @@ void Decoder::section(u8 id) {
     }
 }
 
-u32 Decoder::count(const char* what, u32 limit, u32 entry_bytes) {
+u32 Decoder::count(const char* what, u32 limit) {
     u32 offset = in_.position();
     u32 n = in_.leb_u32();
-    if (n > in_.left() / entry_bytes) {
+    if (n > in_.left()) {
         if (in_.ok())
             malformed(offset, "unexpected end of section or function: length out of bounds: %u %s do not fit in %u bytes",
                       n, what, in_.left());

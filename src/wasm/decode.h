@@ -3,6 +3,7 @@
 // validate_bodies. The first failure ends the work.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,7 @@ private:
 
     // Types.
     void rec_group();
-    SubType sub_type(u32 index, u32 group_end);
+    SubType sub_type(u32 index);
     void comp_type(SubType& type);
     void check_super(u32 index, u32 offset);
     FieldType field_type();
@@ -70,8 +71,10 @@ private:
     void body(Func& func);
     void check_sizes();
 
-    // A vector's count, believed only as far as `limit` and the bytes left allow.
-    u32 count(const char* what, u32 limit, u32 entry_bytes);
+    // A vector's count, believed only as far as `limit` and the bytes left allow. `room` is what
+    // may be reserved for n entries that have so many bytes each.
+    u32 count(const char* what, u32 limit);
+    u32 room(u32 n, u32 entry_bytes) const { return std::min(n, in_.left() / entry_bytes + 1); }
     u32 index(const char* what, usize size);
     void check_index(const char* what, usize index, usize size, u32 offset);
 

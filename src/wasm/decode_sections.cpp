@@ -14,8 +14,8 @@ constexpr u8 table_with_init = 0x40;
 }  // namespace
 
 void Decoder::import_section() {
-    u32 n = count("imports", max_imports, 4);
-    m_.imports.reserve(n);
+    u32 n = count("imports", max_imports);
+    m_.imports.reserve(room(n, 4));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         Import import;
         import.module = name();
@@ -52,14 +52,14 @@ void Decoder::import_section() {
 }
 
 void Decoder::function_section() {
-    u32 n = count("functions", max_functions - m_.imported_funcs, 1);
+    u32 n = count("functions", max_functions - m_.imported_funcs);
     m_.funcs.reserve(m_.funcs.size() + n);
     for (u32 i = 0; i < n && in_.ok(); i++) m_.funcs.push_back({func_type_id("a function")});
 }
 
 void Decoder::table_section() {
-    u32 n = count("tables", max_tables, 3);
-    m_.tables.reserve(m_.tables.size() + n);
+    u32 n = count("tables", max_tables);
+    m_.tables.reserve(m_.tables.size() + room(n, 3));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         Table table;
         u32 offset = in_.position();
@@ -79,21 +79,21 @@ void Decoder::table_section() {
 }
 
 void Decoder::memory_section() {
-    u32 n = count("memories", max_memories, 2);
-    m_.memories.reserve(m_.memories.size() + n);
+    u32 n = count("memories", max_memories);
+    m_.memories.reserve(m_.memories.size() + room(n, 2));
     for (u32 i = 0; i < n && in_.ok(); i++) m_.memories.push_back(memory_type());
 }
 
 void Decoder::tag_section() {
-    u32 n = count("tags", max_tags, 2);
-    m_.tags.reserve(m_.tags.size() + n);
+    u32 n = count("tags", max_tags);
+    m_.tags.reserve(m_.tags.size() + room(n, 2));
     for (u32 i = 0; i < n && in_.ok(); i++) m_.tags.push_back({tag_type()});
 }
 
 // A global's initializer may use the globals before it.
 void Decoder::global_section() {
-    u32 n = count("globals", max_globals, 3);
-    m_.globals.reserve(m_.globals.size() + n);
+    u32 n = count("globals", max_globals);
+    m_.globals.reserve(m_.globals.size() + room(n, 4));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         GlobalType type = global_type();
         ConstExpr init = const_expr(type.type, u32(m_.globals.size()));
@@ -102,8 +102,8 @@ void Decoder::global_section() {
 }
 
 void Decoder::export_section() {
-    u32 n = count("exports", max_exports, 3);
-    m_.exports.reserve(n);
+    u32 n = count("exports", max_exports);
+    m_.exports.reserve(room(n, 3));
     std::unordered_set<std::string_view> seen;
     for (u32 i = 0; i < n && in_.ok(); i++) {
         u32 start = in_.position();
@@ -123,7 +123,7 @@ void Decoder::export_section() {
             case ExternKind::tag: item.index = index("tag", m_.tags.size()); break;
             default: malformed(offset, "malformed export kind 0x%02x", kind);
         }
-        // Views stay good: the vector was reserved.
+        // Views stay good: what was reserved holds every whole entry.
         if (in_.ok() && !seen.insert(item.name).second)
             invalid(start, "duplicate export name \"%.100s\"", item.name.c_str());
     }
@@ -153,8 +153,8 @@ ConstExpr Decoder::const_expr(ValType type, u32 visible_globals) {
 }
 
 void Decoder::elem_section() {
-    u32 n = count("elem segments", max_segments, 2);
-    m_.elems.reserve(n);
+    u32 n = count("elem segments", max_segments);
+    m_.elems.reserve(room(n, 2));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         u32 start = in_.position();
         u32 flags = in_.leb_u32();
@@ -195,8 +195,8 @@ void Decoder::elem(Elem& segment, u32 flags, u32 start) {
 }
 
 void Decoder::elem_items(Elem& segment, bool are_exprs) {
-    u32 n = count("elements", max_segment_elements, are_exprs ? 2 : 1);
-    segment.funcs.reserve(n);
+    u32 n = count("elements", max_segment_elements);
+    segment.funcs.reserve(room(n, are_exprs ? 3 : 1));
     if (!are_exprs) {
         for (u32 i = 0; i < n && in_.ok(); i++) {
             u32 func = index("function", m_.funcs.size());
@@ -205,7 +205,7 @@ void Decoder::elem_items(Elem& segment, bool are_exprs) {
         }
         return;
     }
-    segment.init.reserve(n);
+    segment.init.reserve(room(n, 2));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         ConstExpr expr = const_expr(segment.type, u32(m_.globals.size()));
         segment.init.push_back(expr);
@@ -228,10 +228,10 @@ void Decoder::data_count_section() {
 
 void Decoder::code_section() {
     u32 offset = in_.position();
-    u32 n = count("function bodies", max_functions, 1);
+    u32 n = count("function bodies", max_functions);
     u32 declared = u32(m_.funcs.size()) - m_.imported_funcs;
     if (!in_.ok()) return;
-    if (n != declared)
+    if (n > declared)  // fewer: check_sizes, once all sections are there
         return malformed(offset, "function and code section have inconsistent lengths: %u and %u", declared, n);
     for (; bodies_ < n && in_.ok(); bodies_++) body(m_.funcs[m_.imported_funcs + bodies_]);
 }
@@ -264,8 +264,8 @@ void Decoder::body(Func& func) {
 }
 
 void Decoder::data_section() {
-    u32 n = count("data segments", max_segments, 2);
-    m_.data.reserve(n);
+    u32 n = count("data segments", max_segments);
+    m_.data.reserve(room(n, 2));
     for (u32 i = 0; i < n && in_.ok(); i++) {
         Data& segment = m_.data.emplace_back();
         u32 start = in_.position();

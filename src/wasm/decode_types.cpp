@@ -32,7 +32,7 @@ Heap abstract_heap(s64 c) {
 }
 
 void Decoder::type_section() {
-    u32 groups = count("types", max_types, 1);
+    u32 groups = count("types", max_types);
     for (u32 i = 0; i < groups && in_.ok(); i++) rec_group();
 }
 
@@ -41,7 +41,7 @@ void Decoder::rec_group() {
     u32 offset = in_.position();
     if (in_.peek() == code_rec) {
         in_.byte();
-        size = count("types in a recursion group", max_types, 2);
+        size = count("types in a recursion group", max_types);
     }
     group_begin_ = u32(m_.type_ids.size());
     group_end_ = group_begin_ + size;
@@ -50,11 +50,11 @@ void Decoder::rec_group() {
 
     std::vector<SubType> group;
     std::vector<u32> offsets;
-    group.reserve(size);
-    offsets.reserve(size);
+    group.reserve(room(size, 2));
+    offsets.reserve(room(size, 2));
     for (u32 i = 0; i < size && in_.ok(); i++) {
         offsets.push_back(in_.position());
-        group.push_back(sub_type(group_begin_ + i, group_end_));
+        group.push_back(sub_type(group_begin_ + i));
     }
     if (!in_.ok()) return;
 
@@ -64,14 +64,14 @@ void Decoder::rec_group() {
     group_begin_ = group_end_ = 0;
 }
 
-SubType Decoder::sub_type(u32 index, u32 group_end) {
+SubType Decoder::sub_type(u32 index) {
     SubType type;
     u8 form = in_.peek();
     if (form == code_sub || form == code_sub_final) {
         in_.byte();
         type.is_final = form == code_sub_final;
         u32 offset = in_.position();
-        u32 supers = count("supertypes", group_end, 1);
+        u32 supers = count("supertypes", max_types);
         if (supers > 1) invalid(offset, "sub type: type %u has %u supertypes, at most 1 is allowed", index, supers);
         if (supers == 1) {
             u32 super = in_.leb_u32();
@@ -97,8 +97,8 @@ void Decoder::comp_type(SubType& type) {
             return;
         case code_struct: {
             type.kind = TypeKind::struct_;
-            u32 fields = count("fields", max_fields, 2);
-            type.fields.reserve(fields);
+            u32 fields = count("fields", max_fields);
+            type.fields.reserve(room(fields, 2));
             for (u32 i = 0; i < fields && in_.ok(); i++) type.fields.push_back(field_type());
             return;
         }
@@ -131,7 +131,7 @@ void Decoder::check_super(u32 index, u32 offset) {
 }
 
 void Decoder::val_types(std::vector<ValType>& types, u32 limit, const char* what) {
-    u32 n = count(what, limit, 1);
+    u32 n = count(what, limit);
     types.reserve(n);
     for (u32 i = 0; i < n && in_.ok(); i++) types.push_back(val_type());
 }
@@ -237,8 +237,8 @@ MemoryType Decoder::memory_type() {
     u64 largest = type.limits.max.value_or(type.limits.min);
     u64 pages = type.limits.is_64 ? u64{1} << 48 : u64{1} << 16;
     if (largest > pages)
-        invalid(offset, "memory size must be at most %llu pages, got %llu", (unsigned long long)pages,
-                (unsigned long long)largest);
+        invalid(offset, "memory size must be at most %llu pages%s, got %llu", (unsigned long long)pages,
+                type.limits.is_64 ? "" : " (4GiB)", (unsigned long long)largest);
     if (type.limits.is_shared && !type.limits.max)
         invalid(offset, "shared memory must have maximum");
     return type;

@@ -22,8 +22,8 @@ const Elem* Validator::elem(u32 index) {
 }
 
 bool Validator::check_data(u32 index) {
-    if (!has_data_count_) malformed("data count section required by %s", op_name());
-    else if (index >= module_.data.size()) unknown("data segment", index, module_.data.size());
+    if (index >= module_.data.size()) unknown("data segment", index, module_.data.size());
+    else if (!has_data_count_) malformed("data count section required by %s", op_name());
     else return true;
     return false;
 }
