@@ -76,7 +76,6 @@ private:
     void set_unreachable();
 
     // Control (validate_control.cpp).
-    void push_frame();
     void check_results();  // of the innermost block: they are there, and nothing else
     void reopen(Op op, std::span<const ValType> operands);
     void close();

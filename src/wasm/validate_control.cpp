@@ -23,12 +23,12 @@ bool Validator::read_block_type(Frame& frame) {
     return true;
 }
 
-// Opens the block of instr_; its parameters have not been popped yet.
-void Validator::push_frame() {
+void Validator::block() {
     Frame frame;
     frame.op = instr_.op;
     frame.offset = instr_.offset;
     if (!read_block_type(frame)) return;
+    if (frame.op == Op::if_) pop(ValType::i32);
     pop(frame.params);
     if (frames_.size() > max_nesting)
         return invalid("too many open blocks: the limit is %u", max_nesting);
@@ -37,11 +37,6 @@ void Validator::push_frame() {
     frames_.push_back(frame);
     set_base();
     push(frame.params);
-}
-
-void Validator::block() {
-    if (instr_.op == Op::if_) pop(ValType::i32);
-    push_frame();
 }
 
 void Validator::check_results() {
@@ -139,7 +134,7 @@ void Validator::throw_() {
 void Validator::try_table() {
     ListReader list(module_.bytes, instr_);
     for (u32 i = 0; i < instr_.count && in_.ok(); i++) check_clause(list.catch_clause());
-    if (in_.ok()) push_frame();
+    if (in_.ok()) block();
 }
 
 void Validator::check_clause(const CatchClause& clause) {

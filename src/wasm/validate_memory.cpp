@@ -34,9 +34,8 @@ void Validator::memory_op() {
         return;
     }
     bool is_init = instr_.op == Op::memory_init;
-    if (is_init && !check_data(instr_.a)) return;
     const MemoryType* type = memory(is_init ? instr_.b : instr_.a);
-    if (!type) return;
+    if (!type || (is_init && !check_data(instr_.a))) return;
     const ValType address = address_type(type->limits);
     switch (instr_.op) {
         case Op::memory_size: return push(address);
@@ -63,11 +62,14 @@ void Validator::memory_op() {
 }
 
 void Validator::table_op() {
+    if (instr_.op == Op::elem_drop) {
+        elem(instr_.a);
+        return;
+    }
     bool is_init = instr_.op == Op::table_init;
-    const Elem* segment = is_init || instr_.op == Op::elem_drop ? elem(instr_.a) : nullptr;
-    if (instr_.op == Op::elem_drop || (is_init && !segment)) return;
     const Table* target = table(is_init ? instr_.b : instr_.a);
-    if (!target) return;
+    const Elem* segment = target && is_init ? elem(instr_.a) : nullptr;
+    if (!target || (is_init && !segment)) return;
     const ValType address = address_type(target->type.limits), element = target->type.element;
     switch (instr_.op) {
         case Op::table_get:
