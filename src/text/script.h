@@ -11,6 +11,7 @@
 #include "base/ints.h"
 #include "base/result.h"
 #include "text/assemble.h"
+#include "text/literal.h"
 #include "wasm/module.h"
 #include "wasm/types.h"
 
@@ -18,9 +19,6 @@ namespace gpurun::text {
 
 inline constexpr u32 max_thread_nesting = 16;   // threads in threads; then "threads nest too deeply"
 inline constexpr u32 max_either_nesting = 16;   // then "alternatives nest too deeply"
-
-enum class Nan : u8 { none, canonical, arithmetic };
-enum class Shape : u8 { i8x16, i16x8, i32x4, i64x2, f32x4, f64x2 };
 
 // An argument of an action, or what an assertion expects for one result. Only expectations have
 // NaN patterns, references without a number, and alternatives.
