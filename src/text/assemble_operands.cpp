@@ -146,17 +146,13 @@ u64 ModuleAssembler::keyed_number(std::string_view key, u64 otherwise) {
 
 void ModuleAssembler::shuffle_lanes(Bytes& out) {
     constexpr u32 needed = 16;
-    const Token& first = in_.peek();
-    u32 count = 0;
-    while (in_.is(Kind::natural)) {
-        out.push_back(u8(in_.expect_u32("i8")));
-        count++;
+    u32 given = count_numbers(in_);
+    if (given != needed) {
+        return in_.fail(in_.peek(), format("invalid lane length: i8x16.shuffle needs %u, got %u", needed, given));
     }
-    bool is_over = in_.is(Kind::left) || in_.is(Kind::right) || in_.is(Kind::keyword);
-    if (count != needed && is_over) {
-        in_.fail(first, format("invalid lane length: i8x16.shuffle needs %u, got %u", needed, count));
-    } else if (!is_over) {
-        in_.unexpected();
+    for (u32 i = 0; i < needed && !in_.failed(); i++) {
+        if (in_.is(Kind::natural)) out.push_back(u8(in_.expect_u32("i8")));
+        else in_.fail(in_.peek(), "i8 constant out of range: " + std::string(in_.text()));
     }
 }
 

@@ -249,6 +249,7 @@ ModuleAssembler::TypeUse ModuleAssembler::type_use(IndexSpace* locals) {
     }
     const Token& begin = in_.peek();
     signature(use.given, locals);
+    if (in_.is_left("type") || in_.is_left("param")) in_.unexpected(in_.peek(1));  // out of order
     if (!use.is_explicit || in_.failed()) return use;
 
     bool is_known = use.index < types_.size();

@@ -10,10 +10,13 @@ namespace {
 
 constexpr const char* shape_names[] = {"i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2"};
 
-bool is_number(const Cursor& cursor) {
-    switch (cursor.peek().kind) {
+bool is_number(const Cursor& cursor, u32 ahead = 0) {
+    switch (cursor.peek(ahead).kind) {
         case Token::Kind::natural: case Token::Kind::integer: case Token::Kind::real: return true;
-        case Token::Kind::keyword: return cursor.text().starts_with("nan") || cursor.text() == "inf";
+        case Token::Kind::keyword: {
+            std::string_view word = cursor.text(ahead);
+            return word == "inf" || (word.starts_with("nan") && is_known_keyword(word));
+        }
         default: return false;
     }
 }
@@ -59,6 +62,12 @@ u64 expect_float(Cursor& cursor, u32 bits, Nan* pattern) {
     return bits == 32 ? single : value;
 }
 
+u32 count_numbers(const Cursor& cursor) {
+    u32 count = 0;
+    while (is_number(cursor, count)) count++;
+    return count;
+}
+
 Vector expect_vector(Cursor& cursor, bool with_patterns) {
     Vector vector;
     const Token& shape = cursor.peek();
@@ -72,22 +81,18 @@ Vector expect_vector(Cursor& cursor, bool with_patterns) {
     vector.shape = Shape(index);
     u32 lanes = lane_count(vector.shape), bits = 128 / lanes;
     bool is_float = vector.shape >= Shape::f32x4;
+    u32 given = count_numbers(cursor);
+    const Token& next = cursor.peek(given);
+    bool is_stray = next.kind == Token::Kind::reserved || next.kind == Token::Kind::error ||
+                    (next.kind == Token::Kind::keyword && !is_known_keyword(cursor.text(given)));
+    if (given != lanes && !is_stray) {
+        cursor.fail(shape, format("wrong number of lane literals: %s needs %u, got %u",
+                                  to_string(vector.shape), lanes, given));
+    }
     for (u32 lane = 0; lane < lanes && !cursor.failed(); lane++) {
-        bool is_missing = cursor.is(Token::Kind::right) || cursor.is(Token::Kind::left) ||
-                          (cursor.is(Token::Kind::keyword) && !is_number(cursor) &&
-                           is_known_keyword(cursor.text()));
-        if (is_missing) {
-            cursor.fail(shape, format("wrong number of lane literals: %s needs %u, got %u",
-                                      to_string(vector.shape), lanes, lane));
-            break;
-        }
         Nan* pattern = with_patterns && is_float ? &vector.nan[lane] : nullptr;
         u64 value = is_float ? expect_float(cursor, bits, pattern) : expect_integer(cursor, bits);
         vector.bits[lane * bits / 64] |= value << (lane * bits % 64);
-    }
-    if (is_number(cursor)) {
-        cursor.fail(cursor.peek(), format("wrong number of lane literals: %s needs %u, got more",
-                                          to_string(vector.shape), lanes));
     }
     return vector;
 }

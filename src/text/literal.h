@@ -26,6 +26,8 @@ u64 expect_integer(Cursor& cursor, u32 bits);
 // IEEE bits of a float of 32 or 64 bits. Patterns such as nan:canonical are for those who pass
 // a place for them.
 u64 expect_float(Cursor& cursor, u32 bits, Nan* pattern = nullptr);
+// How many numbers of any kind follow.
+u32 count_numbers(const Cursor& cursor);
 // A shape and its lanes.
 Vector expect_vector(Cursor& cursor, bool with_patterns = false);
 

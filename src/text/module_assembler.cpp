@@ -86,10 +86,17 @@ void ModuleAssembler::declare_fields() {
         (is_type ? type_fields_ : fields_).push_back({keyword, at});
         declare_field(word);
         if (in_.failed()) return;
+        if (tokens_[close].kind == Kind::end) return unclosed_field(at);
         in_.move_to(close);
         in_.expect_right();
         custom_annotations();
     }
+}
+
+// What made it unclosed may well be a token that is none.
+void ModuleAssembler::unclosed_field(u32 at) {
+    while (tokens_[at].kind != Kind::error && tokens_[at].kind != Kind::end) at++;
+    in_.unexpected(tokens_[at]);
 }
 
 void ModuleAssembler::declare_field(const Token& word) {
@@ -352,10 +359,10 @@ bool ModuleAssembler::address_type() {
 }
 
 void ModuleAssembler::limits(Bytes& out, bool is_64, bool may_be_shared) {
-    auto number = [&] { return is_64 ? in_.expect_u64() : in_.expect_u32(); };
-    u64 min = number(), max = 0;
+    // Numbers beyond the address type are well-formed: they fail validation.
+    u64 min = in_.expect_u64(), max = 0;
     bool has_max = in_.is(Kind::natural);
-    if (has_max) max = number();
+    if (has_max) max = in_.expect_u64();
     bool is_shared = may_be_shared && in_.accept_keyword("shared");
     out.push_back(u8(has_max) | u8(is_shared) << 1 | u8(is_64) << 2);
     put_u64(out, min);
@@ -413,16 +420,20 @@ void ModuleAssembler::start_field() {
 void ModuleAssembler::elem_field() {
     skip_id();
     if (in_.accept_keyword("declare")) return put_elem(SegmentMode::declarative, 0, {}, elem_list(false));
-    u32 table_number = 0;
-    bool is_active = in_.accept_left("table");
-    if (is_active) {
-        table_number = index(table_space_);
-        in_.expect_right();
-    }
+    bool is_active = in_.is_index() || in_.is_left("table");
+    u32 table_number = is_active ? segment_target("table", table_space_) : 0;
     is_active |= in_.is(Kind::left) && !in_.is_left("ref") && !in_.is_left("item");
     if (!is_active) return put_elem(SegmentMode::passive, 0, {}, elem_list(false));
     Section offset = offset_expression();
     put_elem(SegmentMode::active, table_number, offset, elem_list(true));
+}
+
+// "(table x)" or "(memory x)"; older texts have a bare index.
+u32 ModuleAssembler::segment_target(std::string_view keyword, const IndexSpace& space) {
+    if (!in_.accept_left(keyword)) return optional_index(space);
+    u32 number = index(space);
+    in_.expect_right();
+    return number;
 }
 
 ModuleAssembler::ElemList ModuleAssembler::elem_list(bool may_omit_func) {
@@ -501,12 +512,8 @@ Section ModuleAssembler::zero_offset(bool is_64) {
 
 void ModuleAssembler::data_field() {
     skip_id();
-    u32 memory_number = 0;
-    bool is_active = in_.is(Kind::left);
-    if (in_.accept_left("memory")) {
-        memory_number = index(memory_space_);
-        in_.expect_right();
-    }
+    bool is_active = in_.is(Kind::left) || in_.is_index();
+    u32 memory_number = segment_target("memory", memory_space_);
     Section offset;
     if (is_active) offset = offset_expression();
     put_data(is_active ? SegmentMode::active : SegmentMode::passive, memory_number, offset, data_strings());

@@ -94,6 +94,7 @@ private:
     };
     void declare_fields();
     void declare_field(const Token& word);
+    void unclosed_field(u32 at);
     void declare_extern(ExternKind kind, const char* definition, const Token& word);
     void check_import_order(const Token& word);
     IndexSpace& space_of(ExternKind kind);
@@ -111,6 +112,7 @@ private:
     void start_field();
     void elem_field();
     void data_field();
+    u32 segment_target(std::string_view keyword, const IndexSpace& space);  // 0 if there is none
     bool address_type();  // true: i64
     void limits(Bytes& out, bool is_64, bool may_be_shared);
     void table_type(Bytes& out, bool is_64);
