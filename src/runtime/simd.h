@@ -126,7 +126,7 @@ GPURUN_NUM V128 i8x16_relaxed_swizzle(V128 a, V128 indices) { return i8x16_swizz
 // Bits
 
 UNARY(v128_not, u64x2, ~a)
-BINARY(v128_and, u64x2, a& b)
+BINARY(v128_and, u64x2, (a & b))
 BINARY(v128_andnot, u64x2, a & ~b)
 BINARY(v128_or, u64x2, a | b)
 BINARY(v128_xor, u64x2, a ^ b)
@@ -262,7 +262,7 @@ BINARY(i16x8_add_sat_u, u16x8, __builtin_elementwise_add_sat(a, b))
 BINARY(i16x8_sub, u16x8, a - b)
 BINARY(i16x8_sub_sat_s, s16x8, __builtin_elementwise_sub_sat(a, b))
 BINARY(i16x8_sub_sat_u, u16x8, __builtin_elementwise_sub_sat(a, b))
-BINARY(i16x8_mul, u16x8, a* b)
+BINARY(i16x8_mul, u16x8, (a * b))
 BINARY(i16x8_min_s, s16x8, __builtin_elementwise_min(a, b))
 BINARY(i16x8_min_u, u16x8, __builtin_elementwise_min(a, b))
 BINARY(i16x8_max_s, s16x8, __builtin_elementwise_max(a, b))
@@ -280,7 +280,7 @@ GPURUN_NUM V128 i32x4_shr_s(V128 a, u32 n) { return v128(as<s32x4>(a) >> shift_c
 GPURUN_NUM V128 i32x4_shr_u(V128 a, u32 n) { return v128(as<u32x4>(a) >> shift_count<u32x4>(n)); }
 BINARY(i32x4_add, u32x4, a + b)
 BINARY(i32x4_sub, u32x4, a - b)
-BINARY(i32x4_mul, u32x4, a* b)
+BINARY(i32x4_mul, u32x4, (a * b))
 BINARY(i32x4_min_s, s32x4, __builtin_elementwise_min(a, b))
 BINARY(i32x4_min_u, u32x4, __builtin_elementwise_min(a, b))
 BINARY(i32x4_max_s, s32x4, __builtin_elementwise_max(a, b))
@@ -295,7 +295,7 @@ GPURUN_NUM V128 i64x2_shr_s(V128 a, u32 n) { return v128(as<s64x2>(a) >> shift_c
 GPURUN_NUM V128 i64x2_shr_u(V128 a, u32 n) { return v128(as<u64x2>(a) >> shift_count<u64x2>(n)); }
 BINARY(i64x2_add, u64x2, a + b)
 BINARY(i64x2_sub, u64x2, a - b)
-BINARY(i64x2_mul, u64x2, a* b)
+BINARY(i64x2_mul, u64x2, (a * b))
 
 // Integers of two widths
 
