@@ -76,16 +76,22 @@ void ModuleAssembler::bind(IndexSpace& space, u32 number) {
 }
 
 const Annotation* ModuleAssembler::take_annotation(Annotation::Kind kind) {
-    if (taken_.empty()) return nullptr;
-    auto begin = tokens_.annotations().begin() + first_annotation_, end = begin + taken_.size();
-    auto found = std::lower_bound(begin, end, in_.at(),
-                                  [](const Annotation& a, u32 at) { return a.at < at; });
-    for (; found != end && found->at == in_.at(); ++found) {
-        if (found->kind != kind || taken_[usize(found - begin)]) continue;
-        taken_[usize(found - begin)] = true;
-        return &*found;
+    for (usize i = annotations_here(); i < taken_.size(); i++) {
+        const Annotation& annotation = tokens_.annotations()[first_annotation_ + i];
+        if (annotation.at != in_.at()) break;
+        if (annotation.kind != kind || taken_[i]) continue;
+        taken_[i] = true;
+        return &annotation;
     }
     return nullptr;
+}
+
+// The first of the module's annotations that does not stand before the cursor.
+usize ModuleAssembler::annotations_here() const {
+    if (taken_.empty()) return 0;
+    auto begin = tokens_.annotations().begin() + s64(first_annotation_), end = begin + s64(taken_.size());
+    auto is_before = [](const Annotation& a, u32 at) { return a.at < at; };
+    return usize(std::lower_bound(begin, end, in_.at(), is_before) - begin);
 }
 
 std::string ModuleAssembler::name_annotation(const Annotation& annotation) {
@@ -99,8 +105,13 @@ std::string ModuleAssembler::name_annotation(const Annotation& annotation) {
 }
 
 void ModuleAssembler::custom_annotations() {
-    while (const Annotation* annotation = take_annotation(Annotation::Kind::custom)) {
-        customs_.push_back(parse_custom(*annotation));
+    for (usize i = annotations_here(); i < taken_.size(); i++) {
+        const Annotation& annotation = tokens_.annotations()[first_annotation_ + i];
+        if (annotation.at != in_.at()) break;
+        if (annotation.kind != Annotation::Kind::custom) continue;
+        taken_[i] = true;
+        customs_.push_back(parse_custom(annotation));
+        if (in_.failed()) break;
     }
 }
 

@@ -122,8 +122,7 @@ void ModuleAssembler::composite_type(Bytes& out, u32 type_number) {
     if (in_.accept_left("func")) {
         out.push_back(func_code);
         Signature given;
-        IndexSpace names{"local", 0, {}, {}};
-        signature(given, &names);
+        signature(given, ParamIds::ignored, nullptr);
         defined.is_func = true;
         defined.param_count = given.param_count;
         defined.key = given.key();
@@ -219,10 +218,11 @@ s64 ModuleAssembler::heap_type() {
     return type_number;
 }
 
-void ModuleAssembler::signature(Signature& out, IndexSpace* locals) {
+void ModuleAssembler::signature(Signature& out, ParamIds ids, IndexSpace* locals) {
     while (in_.accept_left("param")) {
-        if (locals && in_.is(Kind::id)) {
-            bind(*locals, locals->count++);
+        if (ids != ParamIds::none && in_.is(Kind::id)) {
+            if (ids == ParamIds::ignored) skip_id();
+            else bind(*locals, locals->count++);
             val_type(out.params);
             out.param_count++;
         } else {
@@ -248,7 +248,7 @@ ModuleAssembler::TypeUse ModuleAssembler::type_use(IndexSpace* locals) {
         in_.expect_right();
     }
     const Token& begin = in_.peek();
-    signature(use.given, locals);
+    signature(use.given, locals ? ParamIds::bound : ParamIds::none, locals);
     if (in_.is_left("type") || in_.is_left("param")) in_.unexpected(in_.peek(1));  // out of order
     if (!use.is_explicit || in_.failed()) return use;
 

@@ -148,8 +148,9 @@ private:
     void ref_type(Bytes& out);
     s64 ref_type(bool& nullable);  // its heap type
     s64 heap_type();               // as Instr::heap has it
-    // With `locals`, parameters may have ids, which are entered there.
-    void signature(Signature& out, IndexSpace* locals);
+    // Where a parameter may have an id, it is ignored, or entered in `locals`.
+    enum class ParamIds : u8 { none, ignored, bound };
+    void signature(Signature& out, ParamIds ids, IndexSpace* locals);
     TypeUse type_use(IndexSpace* locals = nullptr);
     u32 type_index(const TypeUse& use);  // adds a type if there is none like it
 
@@ -224,7 +225,8 @@ private:
     // assemble_names.cpp: ids, names and custom sections
     u32 index(const IndexSpace& space);
     void bind(IndexSpace& space, u32 index);  // an optional $id and (@name …) for it
-    const Annotation* take_annotation(Annotation::Kind kind);
+    const Annotation* take_annotation(Annotation::Kind kind);  // that stands at the cursor
+    usize annotations_here() const;
     std::string name_annotation(const Annotation& annotation);
     void custom_annotations();
     Custom parse_custom(const Annotation& annotation);
