@@ -13,8 +13,21 @@ namespace gpurun::wasm {
 namespace {
 
 enum class Section : u8 {
-    custom, type, import, function, table, memory, global, export_, start, elem, code, data,
-    data_count, tag, count,
+    custom,
+    type,
+    import,
+    function,
+    table,
+    memory,
+    global,
+    export_,
+    start,
+    elem,
+    code,
+    data,
+    data_count,
+    tag,
+    count,
 };
 
 // Where each section stands in a module; every rank may come once.
@@ -52,7 +65,8 @@ Decoder::Decoder(Bytes bytes)
 bool Decoder::decode() {
     const Bytes& bytes = m_.bytes;
     if (bytes.size() > max_module_bytes) {
-        malformed(0, "module too large: %zu bytes, the limit is %u", bytes.size(), max_module_bytes);
+        malformed(0, "module too large: %zu bytes, the limit is %u", bytes.size(),
+                  max_module_bytes);
         return false;
     }
     const u32 size = u32(bytes.size());
@@ -74,10 +88,13 @@ bool Decoder::decode() {
         } else if (!head.ok()) {
             fail({head.error(), head.error_offset(), true});
         } else if (length > head.left()) {
-            malformed(position + 1, "unexpected end: length out of bounds: section %u has %u bytes, %u are left",
+            malformed(position + 1,
+                      "unexpected end: length out of bounds: section %u has %u bytes, %u are left",
                       id, length, head.left());
         } else if (id != u8(Section::custom) && section_rank[id] <= last_rank) {
-            malformed(position, "unexpected content after last section: section %u is doubled or out of order", id);
+            malformed(
+                position,
+                "unexpected content after last section: section %u is doubled or out of order", id);
         }
         if (failure_) break;
         if (id != u8(Section::custom)) last_rank = section_rank[id];
@@ -86,8 +103,9 @@ bool Decoder::decode() {
         section(id);
         if (!failure_ && !in_.ok()) fail(malformed_bytes(bytes, in_));
         if (!failure_ && !in_.at_end())
-            malformed(in_.position(), "section size mismatch: section %u has %u bytes more than it needs",
-                      id, in_.left());
+            malformed(in_.position(),
+                      "section size mismatch: section %u has %u bytes more than it needs", id,
+                      in_.left());
         position = head.position() + length;
     }
     if (!failure_) check_sizes();
@@ -131,7 +149,9 @@ u32 Decoder::count(const char* what, u32 limit) {
     u32 n = in_.leb_u32();
     if (n > in_.left()) {
         if (in_.ok())
-            malformed(offset, "unexpected end of section or function: length out of bounds: %u %s do not fit in %u bytes",
+            malformed(offset,
+                      "unexpected end of section or function: length out of bounds: %u %s do not "
+                      "fit in %u bytes",
                       n, what, in_.left());
         return 0;
     }

@@ -44,8 +44,7 @@ void Decoder::import_section() {
                 import.index = m_.imported_tags++;
                 m_.tags.push_back({tag_type()});
                 break;
-            default:
-                malformed(offset, "malformed import kind 0x%02x", kind);
+            default: malformed(offset, "malformed import kind 0x%02x", kind);
         }
         m_.imports.push_back(std::move(import));
     }
@@ -180,7 +179,8 @@ void Decoder::elem(Elem& segment, u32 flags, u32 start) {
     segment.type = ValType::ref(Heap::func, are_exprs);
     if (flags & 3) {
         u32 offset = in_.position();
-        if (are_exprs) segment.type = ref_type();
+        if (are_exprs)
+            segment.type = ref_type();
         else if (u8 kind = in_.byte(); kind != 0)
             malformed(offset, "malformed element kind: expected 0, got 0x%02x", kind);
     }
@@ -188,8 +188,9 @@ void Decoder::elem(Elem& segment, u32 flags, u32 start) {
     if (segment.mode == SegmentMode::active) {
         ValType element = m_.tables[segment.table].type.element;
         if (!m_.types.matches(segment.type, element))
-            return invalid(start, "type mismatch: table %u has elements of %s, got %s", segment.table,
-                           m_.types.name(element).c_str(), m_.types.name(segment.type).c_str());
+            return invalid(start, "type mismatch: table %u has elements of %s, got %s",
+                           segment.table, m_.types.name(element).c_str(),
+                           m_.types.name(segment.type).c_str());
     }
     elem_items(segment, are_exprs);
 }
@@ -213,17 +214,21 @@ void Decoder::elem_items(Elem& segment, bool are_exprs) {
         Instr instr;
         bool is_lone_func = reader.next(instr) && instr.op == Op::ref_func;
         u32 func = instr.a;
-        if (is_lone_func && reader.next(instr) && instr.op == Op::end) segment.funcs.push_back(func);
+        if (is_lone_func && reader.next(instr) && instr.op == Op::end)
+            segment.funcs.push_back(func);
     }
-    if (segment.funcs.size() == segment.init.size()) segment.init = {};
-    else segment.funcs = {};
+    if (segment.funcs.size() == segment.init.size())
+        segment.init = {};
+    else
+        segment.funcs = {};
 }
 
 void Decoder::data_count_section() {
     u32 offset = in_.position();
     data_count_ = in_.leb_u32();
     if (*data_count_ > max_segments)
-        malformed(offset, "too many data segments: %u, the limit is %u", *data_count_, max_segments);
+        malformed(offset, "too many data segments: %u, the limit is %u", *data_count_,
+                  max_segments);
 }
 
 void Decoder::code_section() {
@@ -232,7 +237,8 @@ void Decoder::code_section() {
     u32 declared = u32(m_.funcs.size()) - m_.imported_funcs;
     if (!in_.ok()) return;
     if (n > declared)  // fewer: check_sizes, once all sections are there
-        return malformed(offset, "function and code section have inconsistent lengths: %u and %u", declared, n);
+        return malformed(offset, "function and code section have inconsistent lengths: %u and %u",
+                         declared, n);
     for (; bodies_ < n && in_.ok(); bodies_++) body(m_.funcs[m_.imported_funcs + bodies_]);
 }
 
@@ -244,7 +250,8 @@ void Decoder::body(Func& func) {
     in_.skip(size);
     if (!in_.ok()) return;
     if (size > max_function_bytes)
-        return malformed(offset, "function body too large: %u bytes, the limit is %u", size, max_function_bytes);
+        return malformed(offset, "function body too large: %u bytes, the limit is %u", size,
+                         max_function_bytes);
     func.end = in_.position();
 
     ByteReader locals(m_.bytes.data(), func.body, func.end);
@@ -254,7 +261,8 @@ void Decoder::body(Func& func) {
         u32 at = locals.position();
         total += locals.leb_u32();
         if (locals.ok() && total > max_locals)
-            return malformed(at, "too many locals: %llu, the limit is %u", (unsigned long long)total, max_locals);
+            return malformed(at, "too many locals: %llu, the limit is %u",
+                             (unsigned long long)total, max_locals);
         s64 heap;
         bool nullable;
         read_val_type(locals, heap, nullable);
@@ -277,7 +285,8 @@ void Decoder::data_section() {
             check_index("memory", segment.memory, m_.memories.size(), start);
             if (!in_.ok()) return;
             bool is_64 = m_.memories[segment.memory].limits.is_64;
-            segment.offset = const_expr(is_64 ? ValType::i64 : ValType::i32, u32(m_.globals.size()));
+            segment.offset =
+                const_expr(is_64 ? ValType::i64 : ValType::i32, u32(m_.globals.size()));
         }
         u32 size = in_.leb_u32();
         segment.begin = in_.position();

@@ -8,8 +8,12 @@ namespace gpurun::wasm {
 namespace {
 
 enum TypeCode : u8 {
-    code_rec = 0x4e, code_sub_final = 0x4f, code_sub = 0x50, code_array = 0x5e,
-    code_struct = 0x5f, code_func = 0x60,
+    code_rec = 0x4e,
+    code_sub_final = 0x4f,
+    code_sub = 0x50,
+    code_array = 0x5e,
+    code_struct = 0x5f,
+    code_func = 0x60,
 };
 
 }  // namespace
@@ -72,11 +76,14 @@ SubType Decoder::sub_type(u32 index) {
         type.is_final = form == code_sub_final;
         u32 offset = in_.position();
         u32 supers = count("supertypes", max_types);
-        if (supers > 1) invalid(offset, "sub type: type %u has %u supertypes, at most 1 is allowed", index, supers);
+        if (supers > 1)
+            invalid(offset, "sub type: type %u has %u supertypes, at most 1 is allowed", index,
+                    supers);
         if (supers == 1) {
             u32 super = in_.leb_u32();
             if (super >= index)
-                invalid(offset + 1, "unknown type %u: a supertype must come before type %u", super, index);
+                invalid(offset + 1, "unknown type %u: a supertype must come before type %u", super,
+                        index);
             else if (super >= group_begin_)
                 type.super = TypeTable::group_ref | (super - group_begin_);
             else
@@ -119,9 +126,9 @@ void Decoder::check_super(u32 index, u32 offset) {
     if (sub.super == SubType::no_super) return;
     const SubType& super = m_.types[sub.super];
     if (m_.types.depth(m_.type_ids[index]) > max_subtype_depth)
-        return invalid(offset, "sub type: type %u has more than %u supertypes above it", index, max_subtype_depth);
-    if (super.is_final)
-        return invalid(offset, "sub type: type %u extends a final type", index);
+        return invalid(offset, "sub type: type %u has more than %u supertypes above it", index,
+                       max_subtype_depth);
+    if (super.is_final) return invalid(offset, "sub type: type %u extends a final type", index);
 
     bool does_match = sub.kind == super.kind && sub.fields.size() >= super.fields.size() &&
                       m_.types.matches(sub.func, super.func);
@@ -237,8 +244,9 @@ MemoryType Decoder::memory_type() {
     u64 largest = type.limits.max.value_or(type.limits.min);
     u64 pages = type.limits.is_64 ? u64{1} << 48 : u64{1} << 16;
     if (largest > pages)
-        invalid(offset, "memory size must be at most %llu pages%s, got %llu", (unsigned long long)pages,
-                type.limits.is_64 ? "" : " (4GiB)", (unsigned long long)largest);
+        invalid(offset, "memory size must be at most %llu pages%s, got %llu",
+                (unsigned long long)pages, type.limits.is_64 ? "" : " (4GiB)",
+                (unsigned long long)largest);
     if (type.limits.is_shared && !type.limits.max)
         invalid(offset, "shared memory must have maximum");
     return type;
@@ -252,7 +260,8 @@ GlobalType Decoder::global_type() {
 u32 Decoder::tag_type() {
     u32 offset = in_.position();
     u8 attribute = in_.byte();
-    if (attribute != 0) malformed(offset, "malformed tag attribute: expected 0, got 0x%02x", attribute);
+    if (attribute != 0)
+        malformed(offset, "malformed tag attribute: expected 0, got 0x%02x", attribute);
     u32 id = func_type_id("a tag");
     if (in_.ok() && !m_.types[id].func.results.empty())
         invalid(offset, "non-empty tag result type: a tag has no results");

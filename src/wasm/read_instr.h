@@ -136,7 +136,8 @@ inline void read_instr(ByteReader& reader, Instr& instr) {
     instr.offset = reader.position();
     u8 first = reader.byte();
     Op op = op_lookup.one_byte[first];
-    if (op == Op::invalid) [[unlikely]] op = read_prefixed_op(reader, first);
+    if (op == Op::invalid) [[unlikely]]
+        op = read_prefixed_op(reader, first);
     instr.op = op;
     Imm imm = instr.imm = op_lookup.imm[u32(op)];
 

@@ -31,7 +31,8 @@ public:
     }
 
     u8 byte() {
-        if (at_ < end_) [[likely]] return *at_++;
+        if (at_ < end_) [[likely]]
+            return *at_++;
         fail("unexpected end");
         return 0;
     }
@@ -55,11 +56,13 @@ public:
     }
 
     u32 leb_u32() {
-        if (at_ < end_ && *at_ < 0x80) [[likely]] return *at_++;
+        if (at_ < end_ && *at_ < 0x80) [[likely]]
+            return *at_++;
         return u32(leb_slow<32, false>());
     }
     u64 leb_u64() {
-        if (at_ < end_ && *at_ < 0x80) [[likely]] return *at_++;
+        if (at_ < end_ && *at_ < 0x80) [[likely]]
+            return *at_++;
         return leb_slow<64, false>();
     }
     s32 leb_s32() { return s32(leb_signed<32>()); }
@@ -69,7 +72,8 @@ public:
 private:
     template <u32 bits>
     s64 leb_signed() {
-        if (at_ < end_ && *at_ < 0x80) [[likely]] return s64(u64(*at_++) << 57) >> 57;
+        if (at_ < end_ && *at_ < 0x80) [[likely]]
+            return s64(u64(*at_++) << 57) >> 57;
         return s64(leb_slow<bits, true>());
     }
 
@@ -100,7 +104,8 @@ private:
             }
             if (!(byte & 0x80)) {
                 u32 read = shift + 7;
-                return is_signed && read < 64 ? u64(s64(value << (64 - read)) >> (64 - read)) : value;
+                return is_signed && read < 64 ? u64(s64(value << (64 - read)) >> (64 - read))
+                                              : value;
             }
         }
     }

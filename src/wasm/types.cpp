@@ -92,8 +92,7 @@ bool TypeTable::heap_matches(u32 sub, u32 super) const {
         if (sub == super) return true;
     }
     switch (Heap(super)) {
-        case Heap::any:
-            return Heap(sub) == Heap::eq || heap_matches(sub, u32(Heap::eq));
+        case Heap::any: return Heap(sub) == Heap::eq || heap_matches(sub, u32(Heap::eq));
         case Heap::eq:
             return Heap(sub) == Heap::i31 || Heap(sub) == Heap::struct_ ||
                    Heap(sub) == Heap::array || Heap(sub) == Heap::none;
@@ -130,8 +129,7 @@ bool TypeTable::matches(const FuncType& sub, const FuncType& super) const {
 }
 
 Heap TypeTable::top(u32 heap) const {
-    if (is_concrete(heap))
-        return types_[heap].type.kind == TypeKind::func ? Heap::func : Heap::any;
+    if (is_concrete(heap)) return types_[heap].type.kind == TypeKind::func ? Heap::func : Heap::any;
     switch (Heap(heap)) {
         case Heap::func:
         case Heap::nofunc: return Heap::func;

@@ -96,11 +96,13 @@ bool Validator::body(u32 func, bool has_data_count) {
 void Validator::run_body() {
     while (in_.ok()) {
         read_instr(in_, instr_);
-        if (!in_.ok()) [[unlikely]] return;
+        if (!in_.ok()) [[unlikely]]
+            return;
         step();
         if (instr_.op == Op::end && frames_.empty()) {
             if (in_.ok() && !in_.at_end())
-                malformed("section size mismatch: %u bytes after the end of the function", in_.left());
+                malformed("section size mismatch: %u bytes after the end of the function",
+                          in_.left());
             return;
         }
     }
@@ -122,8 +124,10 @@ bool Validator::const_expr(u32 begin, u32 end, ValType type, u32 visible_globals
     while (in_.ok()) {
         read_instr(in_, instr_);
         if (!in_.ok()) break;
-        if (!is_const_op(instr_.op)) invalid("constant expression required, got %s", op_name());
-        else step();
+        if (!is_const_op(instr_.op))
+            invalid("constant expression required, got %s", op_name());
+        else
+            step();
         if (in_.ok() && frames_.empty()) {
             expr = {begin, in_.position()};
             break;
@@ -200,15 +204,11 @@ inline void Validator::step() {
         case Op::rethrow: return rethrow();
         case Op::try_table: return try_table();
         case Op::throw_: return throw_();
-        case Op::throw_ref:
-            pop(ValType::ref(Heap::exn, true));
-            return set_unreachable();
+        case Op::throw_ref: pop(ValType::ref(Heap::exn, true)); return set_unreachable();
         case Op::br: return br();
         case Op::br_if: return br_if();
         case Op::br_table: return br_table();
-        case Op::return_:
-            pop(frames_[0].results());
-            return set_unreachable();
+        case Op::return_: pop(frames_[0].results()); return set_unreachable();
 
         case Op::call:
         case Op::return_call: return call();
@@ -280,8 +280,10 @@ inline void Validator::simple() {
     const Shape& shape = shapes[u32(instr_.op)];
     ValType address = ValType::i32;
     if (instr_.imm >= Imm::v128) [[unlikely]] {
-        if (is_memarg(instr_.imm)) address = check_memarg();
-        else check_lanes();
+        if (is_memarg(instr_.imm))
+            address = check_memarg();
+        else
+            check_lanes();
         if (!in_.ok()) return;
     }
     for (u32 i = shape.operands; i-- > 0;)
@@ -295,15 +297,17 @@ ValType Validator::check_memarg() {
     u32 natural = natural_align(instr_.imm);
     bool is_atomic = instr_.imm >= Imm::amem0 && instr_.imm < Imm::lmem0;
     if (instr_.align > natural)
-        invalid("alignment must not be larger than natural: %s takes at most 2^%u, got 2^%u", op_name(), natural,
-                instr_.align);
+        invalid("alignment must not be larger than natural: %s takes at most 2^%u, got 2^%u",
+                op_name(), natural, instr_.align);
     else if (is_atomic && instr_.align != natural)
-        invalid("atomic alignment must be natural: %s takes 2^%u, got 2^%u", op_name(), natural, instr_.align);
+        invalid("atomic alignment must be natural: %s takes 2^%u, got 2^%u", op_name(), natural,
+                instr_.align);
     if (!type->limits.is_64 && instr_.bits > 0xffffffff)
         invalid("offset out of range: %s has offset %llu in a 32-bit memory", op_name(),
                 (unsigned long long)instr_.bits);
     if (instr_.imm >= Imm::lmem0 && instr_.lane >= 16u >> natural)
-        invalid("invalid lane index: %s has %u lanes, got %u", op_name(), 16u >> natural, instr_.lane);
+        invalid("invalid lane index: %s has %u lanes, got %u", op_name(), 16u >> natural,
+                instr_.lane);
     return address_type(type->limits);
 }
 
@@ -311,7 +315,8 @@ void Validator::check_lanes() {
     if (instr_.imm == Imm::v128) return;
     if (instr_.imm == Imm::shuffle) {
         for (u8 lane : instr_.bytes)
-            if (lane >= 32) return invalid("invalid lane index: i8x16.shuffle has 32 lanes, got %u", lane);
+            if (lane >= 32)
+                return invalid("invalid lane index: i8x16.shuffle has 32 lanes, got %u", lane);
         return;
     }
     u32 lanes = 2u << (u32(instr_.imm) - u32(Imm::lane2));
@@ -320,15 +325,18 @@ void Validator::check_lanes() {
 }
 
 inline void Validator::local_get() {
-    if (instr_.a >= locals_.size()) [[unlikely]] return unknown("local", instr_.a, locals_.size());
+    if (instr_.a >= locals_.size()) [[unlikely]]
+        return unknown("local", instr_.a, locals_.size());
     ValType type = locals_[instr_.a];
     if (!type.is_defaultable() && !is_set_.empty() && !is_set_[instr_.a])
-        return invalid("uninitialized local %u of type %s", instr_.a, module_.types.name(type).c_str());
+        return invalid("uninitialized local %u of type %s", instr_.a,
+                       module_.types.name(type).c_str());
     push(type);
 }
 
 inline void Validator::local_set(bool is_tee) {
-    if (instr_.a >= locals_.size()) [[unlikely]] return unknown("local", instr_.a, locals_.size());
+    if (instr_.a >= locals_.size()) [[unlikely]]
+        return unknown("local", instr_.a, locals_.size());
     ValType type = locals_[instr_.a];
     pop(type);
     if (is_tee) push(type);
@@ -364,7 +372,8 @@ void Validator::select() {
 }
 
 void Validator::select_t() {
-    if (instr_.count != 1) return invalid("invalid result arity: select has %u types, expected 1", instr_.count);
+    if (instr_.count != 1)
+        return invalid("invalid result arity: select has %u types, expected 1", instr_.count);
     ListReader list(module_.bytes, instr_);
     s64 heap_code = 0;
     bool nullable = false;
@@ -394,7 +403,8 @@ ValType Validator::pop_any() {
 
 ValType Validator::pop_ref() {
     ValType type = pop_any();
-    if (!type.is_ref() && type != ValType::unknown) mismatch("a reference", module_.types.name(type));
+    if (!type.is_ref() && type != ValType::unknown)
+        mismatch("a reference", module_.types.name(type));
     return type.is_ref() ? type : bottom_ref;
 }
 
@@ -414,7 +424,8 @@ void Validator::check_top(std::span<const ValType> types) {
     if (usize(top_ - base_) >= n) {
         ValType* values = top_ - n;
         for (usize i = n; i-- > 0;) {
-            if (values[i] == types[i]) [[likely]] continue;
+            if (values[i] == types[i]) [[likely]]
+                continue;
             if (!matches(values[i], types[i]))
                 return mismatch(module_.types.name(types[i]), module_.types.name(values[i]));
             values[i] = types[i];
@@ -434,7 +445,8 @@ bool Validator::matches(ValType actual, ValType expected) const {
 
 void Validator::grow(usize count) {
     usize used = stack_ ? height() : 0, size = usize(limit_ - stack_.get());
-    usize wanted = std::max<usize>(std::max<usize>(size * 2, used + count), 1024);
+    usize wanted =
+        std::max(std::min<usize>(std::max<usize>(size * 2, 1024), max_operands), used + count);
     if (used + count > max_operands)
         invalid("too many operands: %zu, the limit is %u", used + count, max_operands);
     auto bigger = std::make_unique<ValType[]>(wanted);

@@ -56,13 +56,16 @@ private:
 
     // The operand stack.
     void push(ValType type) {
-        if (top_ == limit_) [[unlikely]] grow(1);
+        if (top_ == limit_) [[unlikely]]
+            grow(1);
         *top_++ = type;
     }
     void push(std::span<const ValType> types);
     void pop(ValType expected) {
-        if (top_ > base_ && top_[-1] == expected) [[likely]] top_--;
-        else pop_slow(expected);
+        if (top_ > base_ && top_[-1] == expected) [[likely]]
+            top_--;
+        else
+            pop_slow(expected);
     }
     ValType pop_any();
     ValType pop_ref();  // any reference, or `unknown` where nothing can be known

@@ -19,9 +19,9 @@ struct Work {
     const bool has_data_count;
     const u32 end;  // one past the last function
 
-    std::atomic<u32> next;        // first function nobody has taken
-    std::atomic<u32> first_bad;   // lowest function known to fail; later ones need no look
-    std::mutex lock;              // guards failure
+    std::atomic<u32> next;       // first function nobody has taken
+    std::atomic<u32> first_bad;  // lowest function known to fail; later ones need no look
+    std::mutex lock;             // guards failure
     std::optional<Failure> failure;
 };
 

@@ -43,9 +43,10 @@ void Validator::check_results() {
     const Frame& frame = frames_.back();
     pop(frame.results());
     if (in_.ok() && top_ != base_)
-        invalid("type mismatch: %s expects %s at the end of the block, got %u values more (%s first)",
-                op_name(), names(frame.results()).c_str(), u32(top_ - base_),
-                module_.types.name(top_[-1]).c_str());
+        invalid(
+            "type mismatch: %s expects %s at the end of the block, got %u values more (%s first)",
+            op_name(), names(frame.results()).c_str(), u32(top_ - base_),
+            module_.types.name(top_[-1]).c_str());
 }
 
 // The innermost block goes on with another arm.
@@ -110,7 +111,8 @@ void Validator::catch_(bool is_all) {
 }
 
 void Validator::delegate() {
-    if (frames_.back().op != Op::try_) return malformed("END opcode expected: delegate without try");
+    if (frames_.back().op != Op::try_)
+        return malformed("END opcode expected: delegate without try");
     check_results();
     // The label is one outside of the try.
     if (instr_.a >= frames_.size() - 1) return unknown("label", instr_.a, frames_.size() - 1);
@@ -142,12 +144,15 @@ void Validator::check_clause(const CatchClause& clause) {
     if (!target) return;
     std::span<const ValType> wanted = target->label(), params;
     if (clause.kind <= CatchClause::catch_ref) {
-        if (clause.tag >= module_.tags.size()) return unknown("tag", clause.tag, module_.tags.size());
+        if (clause.tag >= module_.tags.size())
+            return unknown("tag", clause.tag, module_.tags.size());
         params = module_.types[module_.tags[clause.tag].type].func.params;
     }
-    bool has_ref = clause.kind == CatchClause::catch_ref || clause.kind == CatchClause::catch_all_ref;
+    bool has_ref =
+        clause.kind == CatchClause::catch_ref || clause.kind == CatchClause::catch_all_ref;
     bool does_match = wanted.size() == params.size() + has_ref;
-    for (usize i = 0; does_match && i < params.size(); i++) does_match = matches(params[i], wanted[i]);
+    for (usize i = 0; does_match && i < params.size(); i++)
+        does_match = matches(params[i], wanted[i]);
     if (does_match && has_ref) does_match = matches(ValType::ref(Heap::exn, false), wanted.back());
     if (!does_match)
         invalid("type mismatch: label %u expects %s, the catch clause brings %s%s", clause.label,
@@ -184,7 +189,8 @@ void Validator::br_table() {
         if (!target) return;
         std::span<const ValType> types = target->label();
         if (types.size() != arity)
-            return invalid("type mismatch: br_table has labels of %zu and of %zu values", types.size(), arity);
+            return invalid("type mismatch: br_table has labels of %zu and of %zu values",
+                           types.size(), arity);
         if (arity == 0 || types.data() == checked.data()) continue;
         // Values are only looked at: each label asks for the same ones.
         checked = types;
@@ -199,7 +205,8 @@ void Validator::br_table() {
 }
 
 void Validator::call() {
-    if (instr_.a >= module_.funcs.size()) return unknown("function", instr_.a, module_.funcs.size());
+    if (instr_.a >= module_.funcs.size())
+        return unknown("function", instr_.a, module_.funcs.size());
     call(module_.func_type(instr_.a), instr_.op == Op::return_call);
 }
 
@@ -229,8 +236,8 @@ void Validator::call(const FuncType& type, bool is_return) {
     for (usize i = 0; does_match && i < wanted.size(); i++)
         does_match = matches(type.results[i], wanted[i]);
     if (!does_match)
-        return invalid("type mismatch: %s expects results %s, got %s", op_name(), names(wanted).c_str(),
-                       names(type.results).c_str());
+        return invalid("type mismatch: %s expects results %s, got %s", op_name(),
+                       names(wanted).c_str(), names(type.results).c_str());
     set_unreachable();
 }
 

@@ -22,9 +22,12 @@ const Elem* Validator::elem(u32 index) {
 }
 
 bool Validator::check_data(u32 index) {
-    if (index >= module_.data.size()) unknown("data segment", index, module_.data.size());
-    else if (!has_data_count_) malformed("data count section required by %s", op_name());
-    else return true;
+    if (index >= module_.data.size())
+        unknown("data segment", index, module_.data.size());
+    else if (!has_data_count_)
+        malformed("data count section required by %s", op_name());
+    else
+        return true;
     return false;
 }
 
@@ -39,9 +42,7 @@ void Validator::memory_op() {
     const ValType address = address_type(type->limits);
     switch (instr_.op) {
         case Op::memory_size: return push(address);
-        case Op::memory_grow:
-            pop(address);
-            return push(address);
+        case Op::memory_grow: pop(address); return push(address);
         case Op::memory_fill:
             pop(address);
             pop(ValType::i32);
@@ -72,12 +73,8 @@ void Validator::table_op() {
     if (!target || (is_init && !segment)) return;
     const ValType address = address_type(target->type.limits), element = target->type.element;
     switch (instr_.op) {
-        case Op::table_get:
-            pop(address);
-            return push(element);
-        case Op::table_set:
-            pop(element);
-            return pop(address);
+        case Op::table_get: pop(address); return push(element);
+        case Op::table_set: pop(element); return pop(address);
         case Op::table_size: return push(address);
         case Op::table_grow:
             pop(address);

@@ -41,8 +41,8 @@ const SubType* Validator::defined(u32 index, TypeKind kind) {
     }
     const SubType& type = module_.types[module_.type_ids[index]];
     if (type.kind == kind) return &type;
-    const char* kinds[] = {"function", "struct", "array"};
-    invalid("type mismatch: unknown type: %s expects a %s type, type %u is a %s type", op_name(),
+    const char* kinds[] = {"a function", "a struct", "an array"};
+    invalid("type mismatch: unknown type: %s expects %s type, type %u is %s type", op_name(),
             kinds[u32(kind)], index, kinds[u32(type.kind)]);
     return nullptr;
 }
@@ -55,9 +55,7 @@ void Validator::ref_op() {
             if (heap(instr_.heap, h)) push(ValType::ref(h, true));
             return;
         }
-        case Op::ref_is_null:
-            pop_ref();
-            return push(ValType::i32);
+        case Op::ref_is_null: pop_ref(); return push(ValType::i32);
         case Op::ref_func: return ref_func();
         case Op::ref_eq:
             pop(eqref);
@@ -74,9 +72,7 @@ void Validator::ref_op() {
         case Op::ref_cast_null: return cast(true, false);
         case Op::any_convert_extern: return convert(Heap::extern_, Heap::any);
         case Op::extern_convert_any: return convert(Heap::any, Heap::extern_);
-        case Op::ref_i31:
-            pop(ValType::i32);
-            return push(ValType::ref(Heap::i31, false));
+        case Op::ref_i31: pop(ValType::i32); return push(ValType::ref(Heap::i31, false));
         default:  // i31.get_s, i31.get_u
             pop(ValType::ref(Heap::i31, true));
             return push(ValType::i32);
@@ -84,10 +80,13 @@ void Validator::ref_op() {
 }
 
 void Validator::ref_func() {
-    if (instr_.a >= module_.funcs.size()) return unknown("function", instr_.a, module_.funcs.size());
+    if (instr_.a >= module_.funcs.size())
+        return unknown("function", instr_.a, module_.funcs.size());
     const Func& func = module_.funcs[instr_.a];
-    if (is_const_) declared_->push_back(instr_.a);
-    else if (!func.is_declared) return invalid("undeclared function reference: function %u", instr_.a);
+    if (is_const_)
+        declared_->push_back(instr_.a);
+    else if (!func.is_declared)
+        return invalid("undeclared function reference: function %u", instr_.a);
     push(ValType::ref(func.type, false));
 }
 
@@ -105,7 +104,8 @@ void Validator::br_on_non_null() {
     if (!target) return;
     std::span<const ValType> types = target->label();
     if (types.empty() || !matches(type.with_null(false), types.back()))
-        return mismatch("a label that ends in " + module_.types.name(type.with_null(false)), names(types));
+        return mismatch("a label that ends in " + module_.types.name(type.with_null(false)),
+                        names(types));
     check_top(types.first(types.size() - 1));
 }
 
@@ -195,13 +195,14 @@ void Validator::array_op() {
             pop(type);
             return push(ref_to(instr_.a, false));
         case Op::array_new_default:
-            if (!type.is_defaultable()) return mismatch("an element with a default", module_.types.name(type));
+            if (!type.is_defaultable())
+                return mismatch("an element with a default", module_.types.name(type));
             pop(ValType::i32);
             return push(ref_to(instr_.a, false));
         case Op::array_new_fixed:
             if (instr_.b > max_array_new_fixed)
-                return invalid("too many elements for array.new_fixed: %u, the limit is %u", instr_.b,
-                               max_array_new_fixed);
+                return invalid("too many elements for array.new_fixed: %u, the limit is %u",
+                               instr_.b, max_array_new_fixed);
             for (u32 i = 0; i < instr_.b && in_.ok(); i++) pop(type);
             return push(ref_to(instr_.a, false));
         case Op::array_get:
@@ -228,7 +229,8 @@ void Validator::array_copy() {
     if (!to->is_mutable) return invalid("immutable array: array.copy to type %u", instr_.a);
     if (!matches(from->type, to->type))
         return invalid("array types do not match: array.copy expects %s, got %s",
-                       module_.types.name(to->type).c_str(), module_.types.name(from->type).c_str());
+                       module_.types.name(to->type).c_str(),
+                       module_.types.name(from->type).c_str());
     pop(ValType::i32);
     pop(ValType::i32);
     pop(ref_to(instr_.b, true));
