@@ -1,0 +1,154 @@
+// Where things lie: code memory (shared, read-only while guests run) and process words.
+//
+// A process has two spaces. Its *words* hold everything but linear memories: instances,
+// tables, stacks, objects; an index into them is a u32, and how neighbouring processes'
+// words interleave is the platform's affair. Its *bytes* hold the linear memories. No
+// pointer is stored in either: a process can be copied, and goes on where the copy lies.
+//
+// References are one word. Functions: instance number << function_bits | function index.
+// All others: 0 null; bit 0 set: i31; low bits 10: a value of the host's; low bits 00: an
+// object at word index ref >> 1 (objects start at even indices).
+#pragma once
+
+#include "abi/trap.h"
+#include "base/ints.h"
+
+namespace gpurun {
+
+// ---- code memory -------------------------------------------------------------------
+
+inline constexpr u32 halt_position = 0, ret_position = 1;
+inline constexpr u32 first_free_position = 2;
+
+// At an instance's module position. All positions are absolute.
+struct ModuleHeader {
+    u32 funcs;   // FuncInfo[]
+    u32 types;   // u32[]: local type id -> position of its TypeInfo
+    u32 data;    // SegmentInfo[]: `at` counts bytes from the start of code memory, in words
+    u32 elems;   // SegmentInfo[]: function indices as u32, or `at` = 0: kept in the instance
+    u32 data_state, elem_state;  // instance word of the first segment's state
+    u32 memories;                // instance word of memory 0's index, or 0 if there is none
+    u32 padding;
+};
+static_assert(sizeof(ModuleHeader) == 32);
+
+struct FuncInfo {
+    u32 entry;  // position of its `enter`; 0 for imports
+    u32 type;   // position of its TypeInfo
+};
+static_assert(sizeof(FuncInfo) == 8);
+
+// One per distinct type of a store; its position is the type's identity.
+struct TypeInfo {
+    u32 kind;   // 0 function, 1 struct, 2 array
+    u32 depth;  // number of supertypes that follow as u32 positions, outermost first
+};
+static_assert(sizeof(TypeInfo) == 8);
+
+struct SegmentInfo {
+    u32 at;
+    u32 size;
+};
+static_assert(sizeof(SegmentInfo) == 8);
+
+// ---- process words -----------------------------------------------------------------
+
+enum ProcessWord : u32 {
+    process_heap_next = 2,   // index of the next free word of the object heap, even
+    process_heap_end,
+    process_instances,       // index of the instance table: number -> index; number 0 is unused
+    process_instance_count,
+    process_threads,         // index of the first thread; each links to the next
+    process_first_free,      // size of this header
+};
+
+enum InstanceWord : u32 {
+    instance_number,
+    instance_module,         // position of its ModuleHeader
+    instance_first_free,
+};
+
+// Segment states are words of the instance: data: 1 once dropped. Elem: two words, the size
+// left (0 once dropped) and the index of the evaluated references (0: read from code memory).
+
+enum MemoryWord : u32 {
+    memory_bytes = 0,     // u64: current size
+    memory_base = 2,      // u64: offset in the process's bytes
+    memory_capacity = 4,  // u64: bytes reserved there
+    memory_max_pages = 6, // u64
+    memory_flags = 8,     // bit 0: 64-bit addresses, bit 1: shared
+    memory_words = 10,
+};
+inline constexpr u32 memory_is_64 = 1, memory_is_shared = 2;
+inline constexpr u32 page_bits = 16;
+
+enum TableWord : u32 {
+    table_length = 0,
+    table_capacity = 1,
+    table_elements = 2,  // index of element 0
+    table_max = 3,       // clipped to 32 bits
+    table_words = 4,
+};
+
+enum class ThreadState : u32 {
+    ready,        // can run
+    finished,     // results stand in the slots from its first frame on
+    trapped,      // thread_trap says why
+    uncaught,     // thread_exception was not caught
+    out_of_fuel,  // goes on if given more
+    waiting,      // memory.atomic.wait
+};
+
+enum ThreadWord : u32 {
+    thread_next,       // index of the process's next thread, or 0
+    thread_state,
+    thread_trap,
+    thread_pc,         // position
+    thread_fp,         // index of slot 0 of the current frame
+    thread_rp,         // index of the newest record
+    thread_instance,   // index of the current instance
+    thread_exception,  // reference: the exception being handled or uncaught
+    thread_fuel,       // s64
+    thread_stack = thread_fuel + 2,  // index of the first slot
+    thread_stack_end,
+    thread_wait_result,   // slot index that gets the result of the wait
+    thread_wait_address,  // u64: offset in the process's bytes
+    thread_wait_timeout = thread_wait_address + 2,  // s64 ns, negative: for ever
+    thread_words = thread_wait_timeout + 2,
+};
+
+// Records grow down from the end of the stack: one per call and per open handler.
+enum RecordWord : u32 {
+    record_pc,        // where to go on; with handler_bit: where the handler starts
+    record_fp,
+    record_instance,
+    record_words,
+};
+inline constexpr u32 handler_bit = 1u << 31;
+
+// ---- references --------------------------------------------------------------------
+
+inline constexpr u32 function_bits = 20;
+inline constexpr u32 max_instances = (1u << (32 - function_bits)) - 1;  // then linking fails
+constexpr u32 function_ref(u32 instance_no, u32 func) { return instance_no << function_bits | func; }
+constexpr u32 ref_instance(u32 ref) { return ref >> function_bits; }
+constexpr u32 ref_function(u32 ref) { return ref & ((1u << function_bits) - 1); }
+
+constexpr bool is_i31(u32 ref) { return ref & 1; }
+constexpr bool is_host_value(u32 ref) { return (ref & 3) == 2; }
+constexpr bool is_object(u32 ref) { return ref != 0 && (ref & 3) == 0; }
+constexpr u32 host_value(u32 number) { return number << 2 | 2; }
+constexpr u32 object_ref(u32 index) { return index << 1; }
+constexpr u32 object_index(u32 ref) { return ref >> 1; }
+inline constexpr u32 max_words = 1u << 31;  // what references can reach
+
+enum ObjectWord : u32 {
+    object_type,             // position of the TypeInfo; for exceptions the tag's index
+    struct_first_field,      // structs: fields follow
+    array_length = 1,
+    array_first_element = 2,
+    exception_size = 1,      // words of values
+    exception_first_value = 2,
+};
+
+}  // namespace gpurun

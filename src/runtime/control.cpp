@@ -1,0 +1,187 @@
+// Calls beyond the module, tail calls, general variables, exceptions.
+#include "runtime/heap.h"
+#include "runtime/state.h"
+
+namespace gpurun::rt {
+namespace {
+
+void copy_words(u32* to_base, u32 to, const u32* from_base, u32 from, u32 count) {
+    for (u32 i = 0; i < count; i++) word(to_base, to + i) = word(from_base, from + i);
+}
+
+// Enters `ref` with slot 0 at fp. The record of whoever is to be returned to stands already.
+void enter_function(const Process& p, Registers& r, u32 ref) {
+    u32 instances = word(p.words, process_instances);
+    u32* callee = word_at(p.words, word(p.words, instances + ref_instance(ref)));
+    if (callee != r.instance) {
+        r.instance = callee;
+        load_memory_0(p, r);
+    }
+    r.pc = function_of(p, ref).entry;
+}
+
+Outcome tail_call(const Process& p, Registers& r, u32 ref, u32 from, u32 count) {
+    copy_words(r.fp, 0, r.fp, from, count);
+    enter_function(p, r, ref);
+    return Outcome::again;
+}
+
+// Unwinds to the newest handler. If there is none the thread ends, its state as it was at
+// the throw.
+Outcome throw_exception(const Process& p, u32* thread, Registers& r, u32 exception) {
+    word(thread, thread_exception) = exception;
+    u32* end = word_at(p.words, word(thread, thread_stack_end));
+    for (u32* record = r.rp; record < end; record += record_words * lane_stride) {
+        u32 target = word(record, record_pc);
+        if (!(target & handler_bit)) continue;
+        r.pc = target & ~handler_bit;
+        r.fp = word_at(p.words, word(record, record_fp));
+        r.rp = record + record_words * lane_stride;
+        u32* instance = word_at(p.words, word(record, record_instance));
+        if (instance != r.instance) {
+            r.instance = instance;
+            load_memory_0(p, r);
+        }
+        return Outcome::again;
+    }
+    word(thread, thread_state) = u32(ThreadState::uncaught);
+    return Outcome::leave;
+}
+
+Outcome throw_tag(const Process& p, u32* thread, Registers& r, u64 w) {
+    u32 count = b_of(w);
+    u32 object = allocate(p, exception_first_value + count);
+    if (object == 0) return trap(r, Trap::heap_exhausted);
+    word(p.words, object + object_type) = word(r.instance, low_of(p.code[r.pc + 1]));
+    word(p.words, object + exception_size) = count;
+    copy_words(p.words, object + exception_first_value, r.fp, a_of(w), count);
+    return throw_exception(p, thread, r, object_ref(object));
+}
+
+}  // namespace
+
+Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc) {
+    r.rp -= record_words * lane_stride;
+    word(r.rp, record_pc) = return_pc;
+    word(r.rp, record_fp) = index_of(p.words, r.fp);
+    word(r.rp, record_instance) = index_of(p.words, r.instance);
+    r.fp = word_at(r.fp, base);
+    enter_function(p, r, ref);
+    return Outcome::again;
+}
+
+Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
+    const u64* more = p.code + r.pc + 1;
+    u32 a = a_of(w), b = b_of(w), c = c_of(w);
+    switch (CodeOp(op_of(w))) {
+        case CodeOp::unreachable: return trap(r, Trap::unreachable);
+        case CodeOp::call_ref: {
+            u32 ref = word(r.fp, b);
+            if (ref == 0) return trap(r, Trap::null_function_reference);
+            return call_function(p, r, ref, a, r.pc + 1);
+        }
+        case CodeOp::return_call: {
+            copy_words(r.fp, 0, r.fp, a, b);
+            r.pc += low_of(more[0]);
+            return Outcome::again;
+        }
+        case CodeOp::return_call_import:
+            return tail_call(p, r, word(r.instance, low_of(more[0])), a, b);
+        case CodeOp::return_call_indirect: {
+            const u32* table = word_at(p.words, word(r.instance, low_of(more[0])));
+            u32 slot = a_of(more[1]);
+            u64 index = c ? get<u64>(r.fp, slot) : get<u32>(r.fp, slot);
+            if (index >= word(table, table_length)) return trap(r, Trap::undefined_element);
+            u32 ref = word(p.words, word(table, table_elements) + u32(index));
+            if (ref == 0) return trap(r, Trap::uninitialized_element);
+            u32 types = module_of(p, r.instance).types;
+            u32 expected = reinterpret_cast<const u32*>(p.code + types)[high_of(more[0])];
+            if (!is_subtype(p, function_of(p, ref).type, expected))
+                return trap(r, Trap::indirect_call_type_mismatch);
+            return tail_call(p, r, ref, a, b);
+        }
+        case CodeOp::return_call_ref: {
+            u32 ref = word(r.fp, c);
+            if (ref == 0) return trap(r, Trap::null_function_reference);
+            return tail_call(p, r, ref, a, b);
+        }
+        case CodeOp::copy_128: {
+            set<V128>(r.fp, a, get<V128>(r.fp, b));
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::const_128: {
+            V128 v = {{low_of(more[0]), high_of(more[0]), low_of(more[1]), high_of(more[1])}};
+            set<V128>(r.fp, a, v);
+            r.pc += 3;
+            return Outcome::next;
+        }
+        case CodeOp::select_128: {
+            u32 condition = word(r.fp, a_of(more[0]));
+            set<V128>(r.fp, a, get<V128>(r.fp, condition ? b : c));
+            r.pc += 2;
+            return Outcome::next;
+        }
+        case CodeOp::global_get_128: {
+            set<V128>(r.fp, a, get<V128>(r.instance, imm_of(w)));
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::global_set_128: {
+            set<V128>(r.instance, imm_of(w), get<V128>(r.fp, a));
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::global_get_imported: {
+            copy_words(r.fp, a, p.words, word(r.instance, low_of(more[0])), b);
+            r.pc += 2;
+            return Outcome::next;
+        }
+        case CodeOp::global_set_imported: {
+            copy_words(p.words, word(r.instance, low_of(more[0])), r.fp, a, b);
+            r.pc += 2;
+            return Outcome::next;
+        }
+        case CodeOp::try_begin: {
+            r.rp -= record_words * lane_stride;
+            word(r.rp, record_pc) = (r.pc + imm_of(w)) | handler_bit;
+            word(r.rp, record_fp) = index_of(p.words, r.fp);
+            word(r.rp, record_instance) = index_of(p.words, r.instance);
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::try_end: {
+            r.rp += usize(imm_of(w)) * record_words * lane_stride;
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::catch_tag: {
+            u32 exception = object_index(word(thread, thread_exception));
+            u32 tag = word(r.instance, low_of(more[0]));
+            r.pc += word(p.words, exception + object_type) == tag ? 2 : imm_of(w);
+            return Outcome::next;
+        }
+        case CodeOp::catch_values: {
+            u32 exception = object_index(word(thread, thread_exception));
+            copy_words(r.fp, a, p.words, exception + exception_first_value,
+                       word(p.words, exception + exception_size));
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::catch_ref: {
+            word(r.fp, a) = word(thread, thread_exception);
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::throw_tag: return throw_tag(p, thread, r, w);
+        case CodeOp::throw_ref: {
+            u32 exception = word(r.fp, a);
+            if (exception == 0) return trap(r, Trap::null_exception_reference);
+            return throw_exception(p, thread, r, exception);
+        }
+        default:  // throw_again
+            return throw_exception(p, thread, r, word(thread, thread_exception));
+    }
+}
+
+}  // namespace gpurun::rt

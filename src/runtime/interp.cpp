@@ -1,0 +1,376 @@
+// The interpreter's loop and its common instructions. Everything else is called out of line,
+// so that the loop stays small enough for a GPU's instruction cache and registers.
+#include "runtime/interp.h"
+
+#include "runtime/numeric.h"
+
+namespace gpurun::rt {
+namespace {
+
+// Every instruction but the common ones, by family.
+inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 w) {
+    switch (CodeOp(op_of(w))) {
+#define OP(name)
+#define CONTROL(name) case CodeOp::name:
+#include "abi/code_ops.def"
+        return run_control(p, thread, r, w);
+#define BULK(name) case CodeOp::name:
+#include "abi/code_ops.def"
+        return run_bulk(p, r, w);
+#define OBJECT(name) case CodeOp::name:
+#include "abi/code_ops.def"
+        return run_object(p, r, w);
+#define LOAD(name, R, M) case CodeOp::name##_x:
+#define STORE(name, A, M) case CodeOp::name##_x:
+#define VEC_LOAD(name, M) case CodeOp::name:
+#define VEC_STORE(name) case CodeOp::name:
+#define VEC_LOAD_LANE(name, M) case CodeOp::name:
+#define VEC_STORE_LANE(name, M) case CodeOp::name:
+#define ATOMIC_LOAD(name, V, M) case CodeOp::name:
+#define ATOMIC_STORE(name, V, M) case CodeOp::name:
+#define ATOMIC_RMW(name, V, M, f) case CodeOp::name:
+#define ATOMIC_CMPXCHG(name, V, M) case CodeOp::name:
+#define ATOMIC_OTHER(name) case CodeOp::name:
+#include "abi/code_ops.def"
+        return run_access(p, thread, r, w);
+        default: return run_vector(p, r, w);
+    }
+#undef OP
+}
+
+template <bool stepping>
+ThreadState interpret(const Process& p, u32 thread_index, s64 quantum) {
+#if INTERPRETER_IS_THREADED
+    static const void* const labels[] = {
+#define OP(name) &&label_##name,
+#include "abi/code_ops.def"
+#undef OP
+    };
+#endif
+    u32* const thread = word_at(p.words, thread_index);
+    const u64* const code = p.code;
+    Registers start;
+    start.instance = word_at(p.words, word(thread, thread_instance));
+    load_memory_0(p, start);
+
+    // Copies, so that the address of none is taken and all can stay in registers.
+    u32 pc = word(thread, thread_pc);
+    u32* fp = word_at(p.words, word(thread, thread_fp));
+    u32* rp = word_at(p.words, word(thread, thread_rp));
+    u32* instance = start.instance;
+    u8* memory = start.memory;
+    u64 memory_size = start.memory_size;
+    Trap why = Trap::none;
+    ThreadState state = ThreadState::ready;
+    u64 w = 0;
+
+#define TRAP(name)         \
+    {                      \
+        why = Trap::name;  \
+        goto trapped;      \
+    }
+#define SAVE_REGISTERS                  \
+    Registers r;                        \
+    r.pc = pc;                          \
+    r.fp = fp;                          \
+    r.rp = rp;                          \
+    r.instance = instance;              \
+    r.memory = memory;                  \
+    r.memory_size = memory_size;        \
+    r.trap = Trap::none;
+#define LOAD_REGISTERS                  \
+    pc = r.pc;                          \
+    fp = r.fp;                          \
+    rp = r.rp;                          \
+    instance = r.instance;              \
+    memory = r.memory;                  \
+    memory_size = r.memory_size;        \
+    why = r.trap;
+#define A a_of(w)
+#define B b_of(w)
+#define C c_of(w)
+#define K s32(s64(w) >> 48)
+
+    INTERPRETER_BEGIN
+
+    CASE(halt) {
+        state = ThreadState::finished;
+        goto leave;
+    }
+    CASE(ret_32) {
+        set<u32>(fp, 0, get<u32>(fp, B));
+        goto back_to_caller;
+    }
+    CASE(ret_64) {
+        set<u64>(fp, 0, get<u64>(fp, B));
+        goto back_to_caller;
+    }
+    CASE(ret) { goto back_to_caller; }
+    CASE(enter) {
+        // fp and rp point into one stack: what lies between them is free.
+        if (s64(rp - fp) < s64(C) * lane_stride) TRAP(call_stack_exhausted)
+        u32* slot = word_at(fp, A);
+        for (u32 count = B; count > 0; count--, slot += lane_stride) *slot = 0;
+        NEXT(1)
+    }
+    CASE(charge) {
+        s64 fuel = get<s64>(thread, thread_fuel) - s64(imm_of(w));
+        if (fuel < 0) {
+            state = ThreadState::out_of_fuel;
+            goto leave;
+        }
+        set<s64>(thread, thread_fuel, fuel);
+        NEXT(1)
+    }
+    CASE(br) { GO(s32(imm_of(w))) }
+    CASE(br_z) {
+        if (get<u32>(fp, A) == 0) GO(s32(imm_of(w)))
+        NEXT(1)
+    }
+    CASE(br_nz) {
+        if (get<u32>(fp, A) != 0) GO(s32(imm_of(w)))
+        NEXT(1)
+    }
+    CASE(br_table) {
+        u32 index = get<u32>(fp, A), count = imm_of(w);
+        if (index > count) index = count;
+        u64 pair = code[pc + 1 + index / 2];
+        GO(s32(index & 1 ? high_of(pair) : low_of(pair)))
+    }
+    CASE(call) {
+        rp -= record_words * lane_stride;
+        word(rp, record_pc) = pc + 1;
+        word(rp, record_fp) = index_of(p.words, fp);
+        word(rp, record_instance) = index_of(p.words, instance);
+        fp = word_at(fp, A);
+        pc += imm_of(w);
+        GO_COUNTED
+    }
+    CASE(call_import) {
+        SAVE_REGISTERS
+        Outcome outcome = call_function(p, r, word(instance, imm_of(w)), A, pc + 1);
+        LOAD_REGISTERS
+        if (outcome == Outcome::trap) goto trapped;
+        GO_COUNTED
+    }
+    CASE(call_indirect) {
+        u64 operands = code[pc + 1];
+        const u32* table = word_at(p.words, word(instance, low_of(operands)));
+        u64 index = C ? get<u64>(fp, B) : get<u32>(fp, B);
+        if (index >= word(table, table_length)) TRAP(undefined_element)
+        u32 ref = word(p.words, word(table, table_elements) + u32(index));
+        if (ref == 0) TRAP(uninitialized_element)
+        const ModuleHeader& module = module_of(p, instance);
+        u32 expected = reinterpret_cast<const u32*>(code + module.types)[high_of(operands)];
+        if (ref_instance(ref) == word(instance, instance_number)) {
+            FuncInfo callee = reinterpret_cast<const FuncInfo*>(code + module.funcs)[ref_function(ref)];
+            if (callee.type != expected && !is_subtype(p, callee.type, expected))
+                TRAP(indirect_call_type_mismatch)
+            rp -= record_words * lane_stride;
+            word(rp, record_pc) = pc + 2;
+            word(rp, record_fp) = index_of(p.words, fp);
+            word(rp, record_instance) = index_of(p.words, instance);
+            fp = word_at(fp, A);
+            pc = callee.entry;
+            GO_COUNTED
+        }
+        if (!is_subtype(p, function_of(p, ref).type, expected)) TRAP(indirect_call_type_mismatch)
+        SAVE_REGISTERS
+        Outcome outcome = call_function(p, r, ref, A, pc + 2);
+        LOAD_REGISTERS
+        if (outcome == Outcome::trap) goto trapped;
+        GO_COUNTED
+    }
+    CASE(copy_32) {
+        set<u32>(fp, A, get<u32>(fp, B));
+        NEXT(1)
+    }
+    CASE(copy_64) {
+        set<u64>(fp, A, get<u64>(fp, B));
+        NEXT(1)
+    }
+    CASE(const_32) {
+        set<u32>(fp, A, imm_of(w));
+        NEXT(1)
+    }
+    CASE(const_64) {
+        set<u64>(fp, A, code[pc + 1]);
+        NEXT(2)
+    }
+    CASE(const_64_k) {
+        set<u64>(fp, A, u64(s64(s32(imm_of(w)))));
+        NEXT(1)
+    }
+    CASE(select_32) {
+        u32 condition = get<u32>(fp, a_of(code[pc + 1]));
+        set<u32>(fp, A, get<u32>(fp, condition ? B : C));
+        NEXT(2)
+    }
+    CASE(select_64) {
+        u32 condition = get<u32>(fp, a_of(code[pc + 1]));
+        set<u64>(fp, A, get<u64>(fp, condition ? B : C));
+        NEXT(2)
+    }
+    CASE(global_get_32) {
+        set<u32>(fp, A, get<u32>(instance, imm_of(w)));
+        NEXT(1)
+    }
+    CASE(global_get_64) {
+        set<u64>(fp, A, get<u64>(instance, imm_of(w)));
+        NEXT(1)
+    }
+    CASE(global_set_32) {
+        set<u32>(instance, imm_of(w), get<u32>(fp, A));
+        NEXT(1)
+    }
+    CASE(global_set_64) {
+        set<u64>(instance, imm_of(w), get<u64>(fp, A));
+        NEXT(1)
+    }
+    CASE(memory_size) {
+        set<u32>(fp, A, u32(memory_size >> page_bits));
+        NEXT(1)
+    }
+
+#define OP(name)
+#define UN(name, R, T)                              \
+    CASE(name) {                                    \
+        set<R>(fp, A, num::name(get<T>(fp, B)));    \
+        NEXT(1)                                     \
+    }
+#define UN_TRAP(name, R, T)                         \
+    CASE(name) {                                    \
+        R value = num::name(get<T>(fp, B), why);    \
+        if (why != Trap::none) goto trapped;        \
+        set<R>(fp, A, value);                       \
+        NEXT(1)                                     \
+    }
+#define BIN(name, R, S, T)                                          \
+    CASE(name) {                                                    \
+        set<R>(fp, A, num::name(get<S>(fp, B), get<T>(fp, C)));     \
+        NEXT(1)                                                     \
+    }
+#define BIN_TRAP(name, R, S, T)                                     \
+    CASE(name) {                                                    \
+        R value = num::name(get<S>(fp, B), get<T>(fp, C), why);     \
+        if (why != Trap::none) goto trapped;                        \
+        set<R>(fp, A, value);                                       \
+        NEXT(1)                                                     \
+    }
+#define BIN_INT(name, T)                                            \
+    BIN(name, T, T, T)                                              \
+    CASE(name##_k) {                                                \
+        set<T>(fp, A, num::name(get<T>(fp, B), T(s64(K))));         \
+        NEXT(1)                                                     \
+    }
+#define BRANCH_DISTANCE s32(s16(A))
+#define CMP_FLOAT(name, T)                                                          \
+    BIN(name, u32, T, T)                                                            \
+    CASE(br_##name) {                                                               \
+        if (num::name(get<T>(fp, B), get<T>(fp, C))) GO(BRANCH_DISTANCE)            \
+        NEXT(1)                                                                     \
+    }
+#define CMP_INT(name, T)                                                            \
+    CMP_FLOAT(name, T)                                                              \
+    CASE(name##_k) {                                                                \
+        set<u32>(fp, A, num::name(get<T>(fp, B), T(s64(K))));                       \
+        NEXT(1)                                                                     \
+    }                                                                               \
+    CASE(br_##name##_k) {                                                           \
+        if (num::name(get<T>(fp, B), T(s64(K)))) GO(BRANCH_DISTANCE)                \
+        NEXT(1)                                                                     \
+    }
+#define LOAD(name, R, M)                                                            \
+    CASE(name) {                                                                    \
+        u64 address = u64(get<u32>(fp, B)) + C;                                     \
+        if (address + sizeof(M) > memory_size) [[unlikely]]                         \
+            goto out_of_bounds;                                                     \
+        set<R>(fp, A, R(load_bytes<M>(memory + address)));                          \
+        NEXT(1)                                                                     \
+    }
+#define STORE(name, R, M)                                                           \
+    CASE(name) {                                                                    \
+        u64 address = u64(get<u32>(fp, B)) + C;                                     \
+        if (address + sizeof(M) > memory_size) [[unlikely]]                         \
+            goto out_of_bounds;                                                     \
+        store_bytes<M>(memory + address, M(get<R>(fp, A)));                         \
+        NEXT(1)                                                                     \
+    }
+#include "abi/code_ops.def"
+
+#define HOT(name)
+#define UN(name, R, T)
+#define UN_TRAP(name, R, T)
+#define BIN(name, R, S, T)
+#define BIN_TRAP(name, R, S, T)
+#define BIN_INT(name, T)
+#define CMP_INT(name, T)
+#define CMP_FLOAT(name, T)
+#define LOAD(name, R, M) CASE(name##_x)
+#define STORE(name, R, M) CASE(name##_x)
+#undef OP
+#define OP(name) CASE(name)
+#include "abi/code_ops.def"
+#undef OP
+    {
+        SAVE_REGISTERS
+        Outcome outcome = run_out_of_line(p, thread, r, w);
+        LOAD_REGISTERS
+        if (outcome == Outcome::next) NEXT(0)
+        if (outcome == Outcome::trap) goto trapped;
+        if (outcome == Outcome::again) GO_COUNTED
+        state = ThreadState(word(thread, thread_state));
+        goto leave;
+    }
+
+    INTERPRETER_CASES_END
+
+back_to_caller: {
+    pc = word(rp, record_pc);
+    fp = word_at(p.words, word(rp, record_fp));
+    u32* caller = word_at(p.words, word(rp, record_instance));
+    rp += record_words * lane_stride;
+    if (caller != instance) [[unlikely]] {
+        SAVE_REGISTERS
+        r.instance = caller;
+        load_memory_0(p, r);
+        LOAD_REGISTERS
+    }
+    NEXT(0)
+}
+out_of_bounds: {
+    // Another thread may have grown a shared memory since its size was read.
+    u64 size = memory_size;
+    SAVE_REGISTERS
+    load_memory_0(p, r);
+    LOAD_REGISTERS
+    if (memory_size != size) NEXT(0)
+    TRAP(memory_out_of_bounds)
+}
+yield:
+    state = ThreadState::ready;
+    goto leave;
+trapped:
+    word(thread, thread_trap) = u32(why);
+    state = ThreadState::trapped;
+leave:
+    INTERPRETER_END
+    word(thread, thread_pc) = pc;
+    word(thread, thread_fp) = index_of(p.words, fp);
+    word(thread, thread_rp) = index_of(p.words, rp);
+    word(thread, thread_instance) = index_of(p.words, instance);
+    word(thread, thread_state) = u32(state);
+    return state;
+}
+
+}  // namespace
+
+ThreadState run(const Process& process, u32 thread, s64 quantum) {
+    return interpret<false>(process, thread, quantum);
+}
+
+ThreadState step(const Process& process, u32 thread, s64 quantum) {
+    return interpret<true>(process, thread, quantum);
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,16 @@
+// The interpreter: runs one thread of one process until it ends, blocks, or its quantum is
+// used up. All of its state is in the process's words before and after.
+#pragma once
+
+#include "runtime/state.h"
+
+namespace gpurun::rt {
+
+// `quantum` counts backward branches and calls. Returns the state left in the thread's words;
+// `ready` means that the quantum was used up.
+ThreadState run(const Process& process, u32 thread, s64 quantum);
+
+// The same, but `quantum` counts single instructions of code.
+ThreadState step(const Process& process, u32 thread, s64 quantum);
+
+}  // namespace gpurun::rt

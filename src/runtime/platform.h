@@ -1,0 +1,17 @@
+// What the runtime needs of its target. The only place that asks which target it is; each
+// platform file defines the same names:
+//
+//   lane_stride                       words of neighbouring lanes interleave by this much
+//   load_bytes<T>, store_bytes<T>     unaligned little-endian access
+//   copy_forward, copy_backward, fill of guest bytes
+//   atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent
+//   INTERPRETER_LOOP, CASE, NEXT, …   how one instruction follows another (interp.cpp)
+#pragma once
+
+#include "base/ints.h"
+
+#if defined(__NVPTX__)
+#include "runtime/platform_nvptx.h"
+#else
+#include "runtime/platform_host.h"
+#endif

@@ -1,0 +1,106 @@
+// The host CPU as a platform: one lane, plain memory.
+#pragma once
+
+#include <math.h>
+#include <string.h>
+
+#include "base/ints.h"
+
+namespace gpurun::rt {
+
+inline constexpr u32 lane_stride = 1;
+
+template <class T>
+inline T load_bytes(const u8* p) {
+    T value;
+    memcpy(&value, p, sizeof value);
+    return value;
+}
+template <class T>
+inline void store_bytes(u8* p, T value) {
+    memcpy(p, &value, sizeof value);
+}
+
+inline void copy_bytes(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
+inline void fill_bytes(u8* to, u8 value, u64 count) { memset(to, value, count); }
+
+// Slots: words of one lane. Wider values use the words that follow.
+template <class T>
+inline T load_slot(const u32* slot) {
+    T value;
+    memcpy(&value, slot, sizeof value);
+    return value;
+}
+template <class T>
+inline void store_slot(u32* slot, T value) {
+    memcpy(slot, &value, sizeof value);
+}
+
+template <class T>
+inline T atomic_load(const u8* p) {
+    return __atomic_load_n(reinterpret_cast<const T*>(p), __ATOMIC_SEQ_CST);
+}
+template <class T>
+inline void atomic_store(u8* p, T value) {
+    __atomic_store_n(reinterpret_cast<T*>(p), value, __ATOMIC_SEQ_CST);
+}
+#define GPURUN_RMW(name, builtin)                                                    \
+    template <class T>                                                               \
+    inline T atomic_rmw_##name(u8* p, T value) {                                     \
+        return builtin(reinterpret_cast<T*>(p), value, __ATOMIC_SEQ_CST);            \
+    }
+GPURUN_RMW(add, __atomic_fetch_add)
+GPURUN_RMW(sub, __atomic_fetch_sub)
+GPURUN_RMW(and, __atomic_fetch_and)
+GPURUN_RMW(or, __atomic_fetch_or)
+GPURUN_RMW(xor, __atomic_fetch_xor)
+GPURUN_RMW(xchg, __atomic_exchange_n)
+#undef GPURUN_RMW
+template <class T>
+inline T atomic_cmpxchg(u8* p, T expected, T replacement) {
+    __atomic_compare_exchange_n(reinterpret_cast<T*>(p), &expected, replacement, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+}
+inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+}  // namespace gpurun::rt
+
+// Threaded code: every instruction jumps to the next one's label.
+#define INTERPRETER_IS_THREADED 1
+#define INTERPRETER_BEGIN DISPATCH
+#define INTERPRETER_CASES_END
+#define INTERPRETER_END
+#define CASE(name) label_##name:
+#define DISPATCH                                   \
+    {                                              \
+        if constexpr (stepping) {                  \
+            if (quantum-- <= 0) goto yield;        \
+        }                                          \
+        w = code[pc];                              \
+        goto* labels[op_of(w)];                    \
+    }
+#define NEXT(n)    \
+    {              \
+        pc += (n); \
+        DISPATCH   \
+    }
+// Goes on at pc, by way of a call or another step of a long operation: counts.
+#define GO_COUNTED                                             \
+    {                                                          \
+        if constexpr (!stepping) {                             \
+            if (--quantum < 0) [[unlikely]] goto yield;        \
+        }                                                      \
+        DISPATCH                                               \
+    }
+// Goes to pc + distance; backward, it looks at the quantum first.
+#define GO(distance)                                      \
+    {                                                     \
+        const s32 go_distance = (distance);               \
+        pc += u32(go_distance);                           \
+        if constexpr (!stepping) {                        \
+            quantum += go_distance >> 31;                 \
+            if (quantum < 0) [[unlikely]] goto yield;     \
+        }                                                 \
+        DISPATCH                                          \
+    }

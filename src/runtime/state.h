@@ -1,0 +1,130 @@
+// How a lane sees its process and its thread: the registers of the interpreter, and the
+// accessors by which all of the runtime reads and writes process words and guest memory.
+#pragma once
+
+#include "abi/code.h"
+#include "abi/layout.h"
+#include "abi/v128.h"
+#include "runtime/platform.h"
+
+namespace gpurun::rt {
+
+struct Process {
+    const u64* code;  // code memory
+    u32* words;       // this lane's words: word i at words[i * lane_stride]
+    u8* bytes;        // linear memories
+};
+
+// What the interpreter keeps at hand while it runs a thread; the rest is in the words.
+struct Registers {
+    u32 pc;
+    u32* fp;        // slot 0
+    u32* rp;        // newest record
+    u32* instance;
+    u8* memory;     // memory 0 of the instance, and its size
+    u64 memory_size;
+    Trap trap;
+};
+
+// What an out-of-line instruction wants next.
+enum class Outcome : u32 {
+    next,     // go on at pc
+    again,    // a long operation did a part: look at the quantum, then go on at pc
+    trap,     // registers.trap says why; pc stands at the instruction
+    leave,    // the thread's state was set
+};
+
+inline u32& word(u32* base, u32 index) { return base[usize(index) * lane_stride]; }
+inline u32 word(const u32* base, u32 index) { return base[usize(index) * lane_stride]; }
+inline u32* word_at(u32* base, u32 index) { return base + usize(index) * lane_stride; }
+inline u32 index_of(const u32* words, const u32* p) { return u32(usize(p - words) / lane_stride); }
+
+template <class T>
+inline T get(const u32* base, u32 index) {
+    return load_slot<T>(base + usize(index) * lane_stride);
+}
+template <class T>
+inline void set(u32* base, u32 index, T value) {
+    store_slot<T>(base + usize(index) * lane_stride, value);
+}
+
+inline const ModuleHeader& module_of(const Process& p, const u32* instance) {
+    return *reinterpret_cast<const ModuleHeader*>(p.code + word(instance, instance_module));
+}
+
+// A linear memory, wherever it lies. Bounds are the caller's to check.
+struct Memory {
+    u8* base;
+    u64 size;
+};
+inline Memory memory_at(const Process& p, u32 index) {
+    const u32* record = word_at(p.words, index);
+    return {p.bytes + get<u64>(record, memory_base), get<u64>(record, memory_bytes)};
+}
+inline bool in_bounds(u64 address, u64 count, u64 size) {
+    return address <= size && count <= size - address;
+}
+
+// After a change of instance, or of the size of memory 0.
+inline void load_memory_0(const Process& p, Registers& r) {
+    u32 at = module_of(p, r.instance).memories;
+    if (at == 0) {
+        r.memory = p.bytes;
+        r.memory_size = 0;
+        return;
+    }
+    Memory m = memory_at(p, word(r.instance, at));
+    r.memory = m.base;
+    r.memory_size = m.size;
+}
+
+inline Outcome trap(Registers& r, Trap why) {
+    r.trap = why;
+    return Outcome::trap;
+}
+
+inline const FuncInfo& function_of(const Process& p, u32 ref) {
+    u32 instances = word(p.words, process_instances);
+    const u32* instance = word_at(p.words, word(p.words, instances + ref_instance(ref)));
+    return reinterpret_cast<const FuncInfo*>(p.code + module_of(p, instance).funcs)[ref_function(ref)];
+}
+
+// Types are positions of TypeInfos; the supertypes follow each.
+inline bool is_subtype(const Process& p, u32 sub, u32 super) {
+    if (sub == super) return true;
+    const TypeInfo& s = *reinterpret_cast<const TypeInfo*>(p.code + sub);
+    const TypeInfo& t = *reinterpret_cast<const TypeInfo*>(p.code + super);
+    return t.depth < s.depth && reinterpret_cast<const u32*>(&s + 1)[t.depth] == super;
+}
+
+// The references of an element segment, wherever they are kept.
+struct ElemSegment {
+    u32 size;        // 0 once dropped
+    u32 evaluated;   // index of the references, or 0
+    u32 code_at;     // position of the function indices
+    u32 instance_no;
+
+    ElemSegment(const Process& p, const u32* instance, u32 segment) {
+        const ModuleHeader& module = module_of(p, instance);
+        size = word(instance, module.elem_state + 2 * segment);
+        evaluated = word(instance, module.elem_state + 2 * segment + 1);
+        code_at = reinterpret_cast<const SegmentInfo*>(p.code + module.elems)[segment].at;
+        instance_no = word(instance, instance_number);
+    }
+    u32 get(const Process& p, u32 item) const {
+        if (evaluated != 0) return word(p.words, evaluated + item);
+        return function_ref(instance_no, reinterpret_cast<const u32*>(p.code + code_at)[item]);
+    }
+};
+
+// Calls `ref`, whose slot 0 is slot `base` of the current frame.
+Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc);
+
+// One instruction out of line, by the families of code_ops.def.
+Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w);
+Outcome run_bulk(const Process& p, Registers& r, u64 w);
+Outcome run_object(const Process& p, Registers& r, u64 w);
+Outcome run_vector(const Process& p, Registers& r, u64 w);
+Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w);
+
+}  // namespace gpurun::rt

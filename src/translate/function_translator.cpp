@@ -1,0 +1,296 @@
+// The frame, the operands and the emission of code; control is in translate_control.cpp, the
+// families of instructions in translate_ops.cpp and translate_objects.cpp.
+#include "translate/function_translator.h"
+
+#include "wasm/fuel.h"
+#include "wasm/read_instr.h"
+
+namespace gpurun::translate {
+
+using wasm::ValType;
+
+FunctionTranslator::FunctionTranslator(const wasm::Module& module, const InstanceLayout& layout,
+                                       bool metered)
+    : module_(module), layout_(layout), metered_(metered) {}
+
+ValType type_from_code(s64 code) {
+    switch (code) {
+        case wasm::code::i32: return ValType::i32;
+        case wasm::code::i64: return ValType::i64;
+        case wasm::code::f32: return ValType::f32;
+        case wasm::code::f64: return ValType::f64;
+        case wasm::code::v128: return ValType::v128;
+        default: return ValType::ref(wasm::Heap::any, true);
+    }
+}
+
+// ---- the frame ---------------------------------------------------------------------
+
+void FunctionTranslator::begin(std::span<const ValType> params) {
+    local_slots_.clear();
+    local_kinds_.clear();
+    local_uses_.clear();
+    operands_.clear();
+    controls_.clear();
+    fixups_.clear();
+    top_slot_ = max_slot_ = max_tries_ = settled_ = 0;
+    forget_result();
+    charge_at_ = none;
+    dead_ = needs_far_ = false;
+    dead_depth_ = 0;
+    for (ValType type : params) declare_local(type, 1);
+}
+
+void FunctionTranslator::declare_local(ValType type, u32 count) {
+    for (u32 i = 0; i < count; i++) {
+        local_slots_.push_back(top_slot_);
+        local_kinds_.push_back(slot_kind(type));
+        local_uses_.push_back(0);
+        top_slot_ += words_of(type);
+    }
+    note_slot(top_slot_);
+}
+
+void FunctionTranslator::declare_locals(const wasm::Func& func) {
+    wasm::ByteReader in(module_.bytes.data(), func.body, func.code);
+    for (u32 groups = in.leb_u32(); groups > 0; groups--) {
+        u32 count = in.leb_u32();
+        s64 heap = 0;
+        bool nullable = false;
+        declare_local(type_from_code(wasm::read_val_type(in, heap, nullable)), count);
+    }
+}
+
+bool FunctionTranslator::translate_function(u32 index) {
+    const wasm::Func& func = module_.funcs[index];
+    const wasm::FuncType& type = module_.func_type(index);
+    u32 entry = here();
+    usize first_call = calls.size();
+    for (far_ = false;; far_ = true) {
+        code.resize(entry);
+        calls.resize(first_call);
+        if (map) *map = {};
+        begin(type.params);
+        u32 first_zero = top_slot_;
+        declare_locals(func);
+        if (top_slot_ > max_frame_slots) return false;
+        results_ = type.results;
+        note_slot(words_of(results_));
+        entry_ = entry;
+        offset_ = func.code;
+        emit(CodeOp::enter, first_zero, top_slot_ - first_zero, 0);
+        translate_body(func.code, func.end);
+        if (!needs_far_) break;
+    }
+    if (map) {
+        map->local_slots = local_slots_;
+        map->frame_slots = max_slot_;
+    }
+    return finish_function(entry);
+}
+
+// The frame, a record for a call it makes, and its handlers must fit the stack.
+bool FunctionTranslator::finish_function(u32 entry) {
+    u32 needed = max_slot_ + record_words * (1 + max_tries_);
+    if (needed > max_frame_slots) return false;
+    code[entry] |= u64(needed) << 48;
+    return true;
+}
+
+void FunctionTranslator::translate_body(u32 begin, u32 end) {
+    controls_.push_back({});
+    Control& body = controls_.back();
+    body.op = Op::block;
+    body.results = results_;
+    body.base_slot = top_slot_;
+    wasm::InstrReader reader(module_.bytes, begin, end);
+    Instr instr;
+    while (!controls_.empty() && reader.next(instr)) {
+        offset_ = instr.offset;
+        if (dead_) {
+            skip_dead(instr);
+        } else {
+            charge(instr.op);
+            translate_instr(instr);
+        }
+        if (metered_ && wasm::ends_fuel_block(instr.op)) charge_at_ = none;
+    }
+}
+
+void FunctionTranslator::skip_dead(const Instr& instr) {
+    switch (instr.op) {
+        case Op::block:
+        case Op::loop:
+        case Op::if_:
+        case Op::try_:
+        case Op::try_table: dead_depth_++; return;
+        case Op::else_:
+        case Op::catch_:
+        case Op::catch_all:
+            if (dead_depth_ == 0) translate_instr(instr);
+            return;
+        case Op::delegate:
+        case Op::end:
+            if (dead_depth_ == 0) {
+                translate_instr(instr);
+            } else {
+                dead_depth_--;
+            }
+            return;
+        default: return;
+    }
+}
+
+void FunctionTranslator::translate_expression(wasm::ConstExpr expr) {
+    wasm::InstrReader reader(module_.bytes, expr.begin, expr.end);
+    Instr instr;
+    while (reader.next(instr) && instr.op != Op::end) {
+        offset_ = instr.offset;
+        translate_instr(instr);
+    }
+}
+
+// ---- emission ----------------------------------------------------------------------
+
+u32 FunctionTranslator::emit(u64 word) {
+    if (map && (map->lines.empty() || map->lines.back().wasm_offset != offset_))
+        map->lines.push_back({here() - entry_, offset_});
+    forget_result();
+    code.push_back(word);
+    return here() - 1;
+}
+
+void FunctionTranslator::emit_copy(u32 to, u32 from, SlotKind kind) {
+    if (to == from) return;
+    static constexpr CodeOp ops[] = {CodeOp::copy_32, CodeOp::copy_64, CodeOp::copy_128};
+    emit(ops[words_of(kind) / 2], to, from);
+}
+
+void FunctionTranslator::emit_constant(u32 to, SlotKind kind, u64 bits) {
+    if (words_of(kind) == 1) {
+        emit_imm(CodeOp::const_32, to, u32(bits));
+    } else if (s64(bits) == s32(bits)) {
+        emit_imm(CodeOp::const_64_k, to, u32(bits));
+    } else {
+        emit(CodeOp::const_64, to);
+        code.push_back(bits);
+    }
+}
+
+void FunctionTranslator::charge(Op op) {
+    if (!metered_) return;
+    u32 cost = wasm::fuel_cost(op);
+    if (cost == 0) return;
+    if (charge_at_ == none) charge_at_ = emit_imm(CodeOp::charge, 0, 0);
+    code[charge_at_] += u64(cost) << 32;
+}
+
+// ---- operands ----------------------------------------------------------------------
+
+void FunctionTranslator::push(SlotKind kind) {
+    operands_.push_back({Operand::in_slot, kind, top_slot_, 0, 0});
+    top_slot_ += words_of(kind);
+    note_slot(top_slot_);
+}
+
+void FunctionTranslator::push_result(u32 position, SlotKind kind) {
+    push(kind);
+    result_at_ = position;
+}
+
+void FunctionTranslator::push_local(u32 index) {
+    push(local_kinds_[index]);
+    operands_.back().place = Operand::in_local;
+    operands_.back().local = index;
+    local_uses_[index]++;
+}
+
+void FunctionTranslator::push_constant(SlotKind kind, u64 bits) {
+    push(kind);
+    operands_.back().place = Operand::constant;
+    operands_.back().bits = bits;
+}
+
+void FunctionTranslator::push_types(std::span<const ValType> types) {
+    for (ValType type : types) push(slot_kind(type));
+}
+
+FunctionTranslator::Operand FunctionTranslator::pop() {
+    Operand operand = operands_.back();
+    operands_.pop_back();
+    top_slot_ = operand.slot;
+    if (operand.place == Operand::in_local) local_uses_[operand.local]--;
+    if (settled_ > operands_.size()) settled_ = u32(operands_.size());
+    return operand;
+}
+
+void FunctionTranslator::drop_to(u32 height) {
+    while (operands_.size() > height) pop();
+}
+
+u32 FunctionTranslator::slot_of(Operand& operand) {
+    if (operand.place == Operand::in_local) return local_slots_[operand.local];
+    if (operand.place == Operand::constant) {
+        emit_constant(operand.slot, operand.kind, operand.bits);
+        operand.place = Operand::in_slot;
+    }
+    return operand.slot;
+}
+
+u32 FunctionTranslator::pop_own_slot() {
+    Operand operand = pop();
+    if (operand.place == Operand::in_local) {
+        emit_copy(operand.slot, local_slots_[operand.local], operand.kind);
+        return operand.slot;
+    }
+    return slot_of(operand);
+}
+
+void FunctionTranslator::settle(Operand& operand) {
+    if (operand.place == Operand::in_local) {
+        local_uses_[operand.local]--;
+        emit_copy(operand.slot, local_slots_[operand.local], operand.kind);
+    } else if (operand.place == Operand::constant) {
+        emit_constant(operand.slot, operand.kind, operand.bits);
+    }
+    operand.place = Operand::in_slot;
+}
+
+void FunctionTranslator::settle_all() {
+    for (; settled_ < operands_.size(); settled_++) settle(operands_[settled_]);
+}
+
+void FunctionTranslator::settle_top(u32 count) {
+    for (usize i = operands_.size() - count; i < operands_.size(); i++) settle(operands_[i]);
+}
+
+void FunctionTranslator::preserve_local(u32 local) {
+    if (local_uses_[local] == 0) return;
+    // Many unsettled operands would be looked at again and again: settle them for good.
+    if (operands_.size() - settled_ > 64) return settle_all();
+    for (usize i = settled_; i < operands_.size(); i++) {
+        if (operands_[i].place == Operand::in_local && operands_[i].local == local) settle(operands_[i]);
+    }
+}
+
+void FunctionTranslator::set_local(u32 index, bool tee) {
+    u32 slot = local_slots_[index];
+    u32 result_at = result_at_;
+    Operand value = pop();
+    bool is_itself = value.place == Operand::in_local && value.local == index;
+    if (value.place == Operand::in_slot && result_at != none && a_of(code[result_at]) == value.slot &&
+        local_uses_[index] == 0) {
+        code[result_at] = (code[result_at] & ~(u64{0xffff} << 16)) | u64(slot) << 16;
+        forget_result();
+    } else if (!is_itself) {
+        preserve_local(index);
+        if (value.place == Operand::constant) {
+            emit_constant(slot, value.kind, value.bits);
+        } else {
+            emit_copy(slot, slot_of(value), value.kind);
+        }
+    }
+    if (tee) push_local(index);
+}
+
+}  // namespace gpurun::translate

@@ -1,0 +1,216 @@
+// Translates one function (or a constant expression) at a time. Private to src/translate.
+//
+// Each operand of wasm's stack has a slot of its own, above the locals. An operand that is
+// only a local or a constant is not put there until something needs it there; calls, block
+// boundaries and loop heads do. The destination of an instruction whose result goes straight
+// into a local is that local.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "abi/code.h"
+#include "base/result.h"
+#include "translate/instance_layout.h"
+#include "translate/translate.h"
+#include "wasm/instr.h"
+#include "wasm/module.h"
+
+namespace gpurun::translate {
+
+struct CallFixup {
+    u32 position;  // of the call instruction
+    u32 func;
+    bool is_tail;  // the distance goes into word 2 instead of imm
+};
+
+class FunctionTranslator {
+public:
+    FunctionTranslator(const wasm::Module& module, const InstanceLayout& layout, bool metered);
+
+    // Appends the function's code to `code`. False: its frame is too large.
+    bool translate_function(u32 func);
+    // The function that initialises an instance (instantiate.cpp).
+    bool translate_instantiate();
+
+    u32 frame_slots() const { return max_slot_; }
+    FunctionMap* map = nullptr;  // filled if set
+
+    std::vector<u64> code;
+    std::vector<CallFixup> calls;
+
+private:
+    using Op = wasm::Op;
+    using Instr = wasm::Instr;
+    static constexpr u32 none = ~u32{0};
+
+    struct Operand {
+        enum Place : u8 { in_slot, in_local, constant } place;
+        SlotKind kind;
+        u32 slot;    // its own slot
+        u32 local;   // in_local: which
+        u64 bits;    // constant
+    };
+
+    struct Control {
+        Op op;
+        u32 height;      // operands below its parameters
+        u32 base_slot;   // slot of its first parameter, and of its first result
+        u32 start;       // loop: position of its head
+        u32 fixups = none;       // branches to its end, a list in fixups_
+        u32 else_fixup = none;   // if: the branch to else; try: the chain of catches
+        u32 handler_fixup = none;  // try, try_table: the try_begin
+        u32 outer_tries, tries;  // open handlers outside, and where we are in it
+        bool has_catch_all = false;
+        std::span<const wasm::ValType> params, results;
+        u32 clauses = 0, clause_count = 0;  // try_table: where its list starts
+        bool entered_dead = false;
+    };
+
+    struct Fixup {
+        u32 position;  // the instruction that the distance counts from
+        enum Kind : u8 { imm, short_branch, table_low, table_high } kind;
+        u32 word;  // word that holds the distance
+        u32 next;
+    };
+
+    // Function frame
+    void begin(std::span<const wasm::ValType> params);
+    void declare_local(wasm::ValType type, u32 count);
+    void declare_locals(const wasm::Func& func);
+    bool finish_function(u32 entry);
+    void translate_body(u32 begin, u32 end);
+    void skip_dead(const Instr& instr);
+    void translate_expression(wasm::ConstExpr expr);
+    void translate_instr(const Instr& instr);
+
+    // Emission
+    u32 here() const { return u32(code.size()); }
+    u32 emit(u64 word);
+    u32 emit(CodeOp op, u32 a = 0, u32 b = 0, u32 c = 0) { return emit(code_word(op, a, b, c)); }
+    u32 emit_imm(CodeOp op, u32 a, u32 imm) { return emit(code_word_imm(op, a, imm)); }
+    void emit_pair(u32 low, u32 high = 0) { code.push_back(code_pair(low, high)); }
+    void emit_copy(u32 to, u32 from, SlotKind kind);
+    void emit_constant(u32 to, SlotKind kind, u64 bits);
+    void forget_result() { result_at_ = none; }
+    void charge(Op op);
+
+    // Operands
+    void push(SlotKind kind);
+    void push_result(u32 position, SlotKind kind);  // of the instruction at `position`
+    void push_local(u32 index);
+    void push_constant(SlotKind kind, u64 bits);
+    void push_types(std::span<const wasm::ValType> types);
+    Operand pop();
+    void drop_to(u32 height);
+    u32 slot_of(Operand& operand);  // puts constants into their slots
+    u32 pop_slot() {
+        Operand operand = pop();
+        return slot_of(operand);
+    }
+    u32 pop_own_slot();             // in its own slot, which may be overwritten
+    void settle(Operand& operand);  // into its own slot
+    void settle_all();
+    void settle_top(u32 count);
+    void preserve_local(u32 local);  // before it changes
+    void set_local(u32 index, bool tee);
+    void note_slot(u32 end) { if (end > max_slot_) max_slot_ = end; }
+
+    // Control
+    void block_types(const Instr& instr, std::span<const wasm::ValType>& params,
+                     std::span<const wasm::ValType>& results);
+    Control& open(const Instr& instr);
+    Control& label(u32 depth) { return controls_[controls_.size() - 1 - depth]; }
+    std::span<const wasm::ValType> label_types(const Control& target) const;
+    void bind(u32& list);
+    void set_distance(const Fixup& fixup, u32 target);
+    void settle_label_values(const Control& target);
+    bool needs_stub(const Control& target) const;
+    void jump_to(Control& target);  // moves its values, closes handlers, goes there
+    void return_values();
+    void branch(u32 depth);
+    void branch_if(Operand condition, bool when, Control& target);
+    // Emits a branch taken if `condition` is (not) zero, its distance yet to be set. A known
+    // target (a loop's head) decides whether a short form will do.
+    Fixup::Kind emit_condition(Operand condition, bool when, u32 target);
+    u32 skip_if(Operand condition, bool when);  // a list for bind()
+    u32 new_fixup(u32 position, Fixup::Kind kind, u32 word, u32 next);
+    void close_tries(u32 count);
+    void br_table(const Instr& instr);
+    void translate_if(const Instr& instr);
+    void translate_else();
+    void translate_end();
+    void translate_try(const Instr& instr);
+    void finish_try_table(Control& control);
+    void translate_catch(Op op, u32 tag);
+    void finish_section(Control& control);  // a body or catch that falls through to the end
+    void finish_legacy_try(Control& control);
+    void translate_delegate(u32 depth);
+    void add_point(bool is_loop);
+
+    // Families of instructions
+    void translate_call(const Instr& instr);
+    void translate_simple(const Instr& instr);
+    bool translate_with_constant(CodeOp op, SlotKind kind, Operand& left, Operand& right);
+    void translate_access(const Instr& instr);
+    void translate_global(const Instr& instr);
+    void translate_select(const Instr& instr);
+    void translate_table(const Instr& instr);
+    void translate_memory(const Instr& instr);
+    void translate_reference(const Instr& instr);
+    void translate_object(const Instr& instr);
+    void translate_array_new(const Instr& instr);
+    void br_on_null(const Instr& instr);
+    void br_on_cast(const Instr& instr);
+    void ref_func(u32 func);
+    u32 code_type(s64 heap) const;
+    const wasm::SubType& type_at(u32 type_index) const { return module_.types[module_.type_ids[type_index]]; }
+    bool memory_is_64(u32 memory) const { return module_.memories[memory].limits.is_64; }
+    bool table_is_64(u32 table) const { return module_.tables[table].type.limits.is_64; }
+
+    const wasm::Module& module_;
+    const InstanceLayout& layout_;
+    const bool metered_;
+    bool far_ = false;         // no short forward branches: the function is too long for them
+    bool needs_far_ = false;
+
+    std::vector<u32> local_slots_;
+    std::vector<SlotKind> local_kinds_;
+    std::vector<u32> local_uses_;  // how many operands are in_local there
+    std::vector<Operand> operands_;
+    std::vector<Control> controls_;
+    std::vector<Fixup> fixups_;
+    std::span<const wasm::ValType> results_;
+    u32 top_slot_ = 0, max_slot_ = 0;
+    u32 max_tries_ = 0;
+    u32 settled_ = 0;       // operands below this one are all in their slots
+    u32 result_at_ = none;  // instruction whose result is the newest operand
+    u32 charge_at_ = none;  // open charge instruction
+    u32 offset_ = 0;        // of the wasm instruction being translated
+    u32 entry_ = 0;
+    bool dead_ = false;
+    u32 dead_depth_ = 0;    // blocks opened since the code became dead
+};
+
+constexpr SlotKind slot_kind(wasm::ValType type) {
+    if (type.is_ref()) return SlotKind::ref;
+    switch (type.kind()) {
+        case wasm::ValType::i64: return SlotKind::i64;
+        case wasm::ValType::f32: return SlotKind::f32;
+        case wasm::ValType::f64: return SlotKind::f64;
+        case wasm::ValType::v128: return SlotKind::v128;
+        default: return SlotKind::i32;
+    }
+}
+constexpr u32 words_of(SlotKind kind) {
+    return kind == SlotKind::v128 ? 4 : kind == SlotKind::i64 || kind == SlotKind::f64 ? 2 : 1;
+}
+// A type from its code in the bytes; all references are alike here.
+wasm::ValType type_from_code(s64 code);
+inline u32 words_of(std::span<const wasm::ValType> types) {
+    u32 words = 0;
+    for (wasm::ValType type : types) words += words_of(type);
+    return words;
+}
+
+}  // namespace gpurun::translate

@@ -1,0 +1,120 @@
+// A module's functions, in parallel where there are many, put one after another.
+#include "translate/translate.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/format.h"
+#include "translate/function_translator.h"
+
+namespace gpurun::translate {
+namespace {
+
+// A run of functions that one thread translates.
+struct Piece {
+    u32 first, end;
+    FunctionTranslator translator;
+    std::vector<u32> entries;  // in the piece's own code
+    u32 failed = ~u32{0};      // function whose frame is too large
+
+    void translate() {
+        for (u32 func = first; func < end; func++) {
+            entries.push_back(u32(translator.code.size()));
+            if (!translator.translate_function(func)) {
+                failed = func;
+                return;
+            }
+        }
+    }
+};
+
+Error frame_error(const wasm::Module& module, u32 func) {
+    return {format("%s needs more than %u slots for its locals and operands",
+                   module.func_name(func).c_str(), max_frame_slots),
+            module.funcs[func].code};
+}
+
+std::vector<Piece> split(const wasm::Module& module, const InstanceLayout& layout, const Options& options) {
+    u32 threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    constexpr u32 bytes_worth_a_thread = 256 << 10;
+    u64 bytes = 0;
+    for (const wasm::Func& func : module.funcs) bytes += func.end - func.code;
+    u64 share = std::max<u64>(bytes / threads + 1, bytes_worth_a_thread);
+
+    std::vector<Piece> pieces;
+    u32 first = module.imported_funcs;
+    u64 taken = 0;
+    for (u32 i = first; i < module.funcs.size(); i++) {
+        taken += module.funcs[i].end - module.funcs[i].code;
+        if (taken < share && i + 1 < module.funcs.size()) continue;
+        pieces.push_back({first, i + 1, FunctionTranslator(module, layout, options.metered), {}});
+        pieces.back().translator.code.reserve(taken);
+        first = i + 1;
+        taken = 0;
+    }
+    return pieces;
+}
+
+}  // namespace
+
+Result<Code> translate(const wasm::Module& module, const Options& options) {
+    Code result{{}, {}, 0, InstanceLayout(module)};
+    std::vector<Piece> pieces = split(module, result.layout, options);
+    std::vector<std::thread> threads;
+    for (usize i = 1; i < pieces.size(); i++) threads.emplace_back([&pieces, i] { pieces[i].translate(); });
+    if (!pieces.empty()) pieces[0].translate();
+    for (std::thread& thread : threads) thread.join();
+
+    FunctionTranslator instantiate(module, result.layout, false);
+    if (!instantiate.translate_instantiate())
+        return Error{format("the initialisers need more than %u slots", max_frame_slots)};
+
+    usize size = instantiate.code.size();
+    for (const Piece& piece : pieces) {
+        if (piece.failed != ~u32{0}) return frame_error(module, piece.failed);
+        size += piece.translator.code.size();
+    }
+    result.words.reserve(size);
+    result.entries.assign(module.imported_funcs, 0);
+    std::vector<u32> bases;
+    for (Piece& piece : pieces) {
+        u32 base = u32(result.words.size());
+        bases.push_back(base);
+        for (u32 entry : piece.entries) result.entries.push_back(base + entry);
+        result.words.insert(result.words.end(), piece.translator.code.begin(), piece.translator.code.end());
+        piece.translator.code = {};
+    }
+    result.instantiate = u32(result.words.size());
+    result.words.insert(result.words.end(), instantiate.code.begin(), instantiate.code.end());
+
+    auto connect = [&](const FunctionTranslator& translator, u32 base) {
+        for (const CallFixup& call : translator.calls) {
+            u32 at = base + call.position, distance = result.entries[call.func] - at;
+            if (call.is_tail) {
+                result.words[at + 1] |= distance;
+            } else {
+                result.words[at] |= u64(distance) << 32;
+            }
+        }
+    };
+    for (usize i = 0; i < pieces.size(); i++) connect(pieces[i].translator, bases[i]);
+    connect(instantiate, result.instantiate);
+    return result;
+}
+
+FunctionMap map_function(const wasm::Module& module, u32 func, const Options& options) {
+    InstanceLayout layout(module);
+    FunctionTranslator translator(module, layout, options.metered);
+    FunctionMap map;
+    translator.map = &map;
+    translator.translate_function(func);
+    return map;
+}
+
+u32 FunctionMap::wasm_offset_at(u32 position) const {
+    auto after = std::upper_bound(lines.begin(), lines.end(), position,
+                                  [](u32 p, const Line& line) { return p < line.position; });
+    return after == lines.begin() ? 0 : std::prev(after)->wasm_offset;
+}
+
+}  // namespace gpurun::translate

@@ -1,0 +1,61 @@
+// module -> code: turns validated functions into the interpreter's register code (abi/code.h).
+#pragma once
+
+#include <vector>
+
+#include "abi/code.h"
+#include "base/result.h"
+#include "translate/instance_layout.h"
+#include "wasm/module.h"
+
+namespace gpurun::translate {
+
+struct Options {
+    bool metered = false;  // charge fuel at every basic block
+    u32 threads = 0;       // 0: as many as the machine has
+};
+
+// A module's code, for any place in a code memory: distances are relative.
+struct Code {
+    std::vector<u64> words;
+    std::vector<u32> entries;  // function index -> position in `words`; imports: 0
+    u32 instantiate;           // position of the function that initialises an instance
+    InstanceLayout layout;
+};
+
+// Fails only for functions whose frames exceed max_frame_slots.
+Result<Code> translate(const wasm::Module& module, const Options& options);
+
+inline constexpr u32 max_frame_slots = 65'535;  // fields of an instruction have 16 bits
+
+// What a position of a function's code stands for. Not kept: translation is deterministic,
+// so whoever needs the map of a function asks for it again.
+enum class SlotKind : u8 { i32, i64, f32, f64, v128, ref };
+
+struct FunctionMap {
+    struct Line {
+        u32 position;     // relative to the function's entry
+        u32 wasm_offset;  // of the instruction it belongs to, in the module's bytes
+    };
+    // A call or a loop head: every local and operand stands in its own slot there.
+    struct Point {
+        u32 position;
+        u32 wasm_offset;
+        bool is_loop;
+        u32 first_operand, operand_count;  // in `operands`
+    };
+    struct Operand {
+        SlotKind kind;
+        u32 slot;
+    };
+    std::vector<Line> lines;        // by position
+    std::vector<Point> points;      // by position
+    std::vector<Operand> operands;
+    std::vector<u32> local_slots;
+    u32 frame_slots = 0;
+
+    u32 wasm_offset_at(u32 position) const;
+};
+FunctionMap map_function(const wasm::Module& module, u32 func, const Options& options);
+
+}  // namespace gpurun::translate
