@@ -131,16 +131,9 @@ inline void read_lists(ByteReader& reader, Instr& instr) {
     }
 }
 
-// Reads one instruction. On an error the reader has failed and instr means nothing.
-inline void read_instr(ByteReader& reader, Instr& instr) {
-    instr.offset = reader.position();
-    u8 first = reader.byte();
-    Op op = op_lookup.one_byte[first];
-    if (op == Op::invalid) [[unlikely]]
-        op = read_prefixed_op(reader, first);
-    instr.op = op;
-    Imm imm = instr.imm = op_lookup.imm[u32(op)];
-
+// Reads what follows the opcode. Where `imm` is a constant this is one load or two.
+[[gnu::always_inline]] inline void read_immediates(ByteReader& reader, Instr& instr, Imm imm) {
+    instr.imm = imm;
     switch (imm) {
         case Imm::none: return;
         case Imm::zero: {
@@ -214,6 +207,17 @@ inline void read_instr(ByteReader& reader, Instr& instr) {
             instr.lane = reader.byte();
             return;
     }
+}
+
+// Reads one instruction. On an error the reader has failed and instr means nothing.
+inline void read_instr(ByteReader& reader, Instr& instr) {
+    instr.offset = reader.position();
+    u8 first = reader.byte();
+    Op op = op_lookup.one_byte[first];
+    if (op == Op::invalid) [[unlikely]]
+        op = read_prefixed_op(reader, first);
+    instr.op = op;
+    read_immediates(reader, instr, op_lookup.imm[u32(op)]);
 }
 
 }  // namespace gpurun::wasm

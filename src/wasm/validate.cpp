@@ -15,6 +15,7 @@ namespace {
 
 // A signature of the opcode table in a form the loop can use.
 struct Shape {
+    Imm imm;
     u8 operands = 0;
     ValType::Kind result = ValType::unknown;  // unknown: none
     ValType::Kind operand[3] = {};            // an address is `unknown`
@@ -31,8 +32,8 @@ constexpr ValType::Kind kind_of(char letter) {
     }
 }
 
-constexpr Shape shape_of(const char* signature) {
-    Shape shape;
+constexpr Shape shape_of(Imm imm, const char* signature) {
+    Shape shape{imm};
     if (*signature == '*') return shape;
     for (; *signature != '>'; signature++) shape.operand[shape.operands++] = kind_of(*signature);
     shape.result = kind_of(signature[1]);
@@ -40,7 +41,7 @@ constexpr Shape shape_of(const char* signature) {
 }
 
 constexpr Shape shapes[] = {
-#define OP(prefix, code, name, text, imm, sig) shape_of(sig),
+#define OP(prefix, code, name, text, imm, sig) shape_of(Imm::imm, sig),
 #include "wasm/opcodes.def"
 #undef OP
 };
@@ -93,13 +94,37 @@ bool Validator::body(u32 func, bool has_data_count) {
     return finish();
 }
 
+// One jump an instruction: each one-byte opcode has a case of its own, in which the opcode table's
+// row is a constant. Opcodes with a prefix share one case.
 void Validator::run_body() {
     while (in_.ok()) {
-        read_instr(in_, instr_);
-        if (!in_.ok()) [[unlikely]]
-            return;
-        step();
-        if (instr_.op == Op::end && frames_.empty()) {
+        instr_.offset = in_.position();
+        switch (u8 first = in_.byte()) {
+#define CASE_0(code, name, imm)                 \
+    case code:                                  \
+        instr_.op = Op::name;                   \
+        read_immediates(in_, instr_, Imm::imm); \
+        if (in_.ok()) [[likely]]                \
+            check(Op::name);                    \
+        break;
+#define CASE_0xfb(code, name, imm)
+#define CASE_0xfc(code, name, imm)
+#define CASE_0xfd(code, name, imm)
+#define CASE_0xfe(code, name, imm)
+#define OP(prefix, code, name, text, imm, sig) CASE_##prefix(code, name, imm)
+#include "wasm/opcodes.def"
+#undef OP
+#undef CASE_0
+#undef CASE_0xfb
+#undef CASE_0xfc
+#undef CASE_0xfd
+#undef CASE_0xfe
+            default:
+                instr_.op = read_prefixed_op(in_, first);
+                read_immediates(in_, instr_, op_lookup.imm[u32(instr_.op)]);
+                if (in_.ok()) check_any();
+        }
+        if (frames_.empty()) [[unlikely]] {
             if (in_.ok() && !in_.at_end())
                 malformed("section size mismatch: %u bytes after the end of the function",
                           in_.left());
@@ -127,7 +152,7 @@ bool Validator::const_expr(u32 begin, u32 end, ValType type, u32 visible_globals
         if (!is_const_op(instr_.op))
             invalid("constant expression required, got %s", op_name());
         else
-            step();
+            check_any();
         if (in_.ok() && frames_.empty()) {
             expr = {begin, in_.position()};
             break;
@@ -180,8 +205,9 @@ bool Validator::read_locals(const Func& func) {
     return true;
 }
 
-inline void Validator::step() {
-    switch (instr_.op) {
+// instr_, whose opcode the caller may know as a constant.
+[[gnu::always_inline]] inline void Validator::check(Op op) {
+    switch (op) {
         case Op::local_get: return local_get();
         case Op::local_set: return local_set(false);
         case Op::local_tee: return local_set(true);
@@ -271,16 +297,16 @@ inline void Validator::step() {
         case Op::array_init_data:
         case Op::array_init_elem: return array_segment_op();
 
-        default: return simple();
+        default: return simple(op);
     }
 }
 
 // What the opcode table says it all about, but for immediates that have a range.
-inline void Validator::simple() {
-    const Shape& shape = shapes[u32(instr_.op)];
+[[gnu::always_inline]] inline void Validator::simple(Op op) {
+    const Shape& shape = shapes[u32(op)];
     ValType address = ValType::i32;
-    if (instr_.imm >= Imm::v128) [[unlikely]] {
-        if (is_memarg(instr_.imm))
+    if (shape.imm >= Imm::v128) {
+        if (is_memarg(shape.imm))
             address = check_memarg();
         else
             check_lanes();
@@ -290,6 +316,8 @@ inline void Validator::simple() {
         pop(shape.operand[i] == ValType::unknown ? address : ValType(shape.operand[i]));
     if (shape.result != ValType::unknown) push(shape.result);
 }
+
+void Validator::check_any() { check(instr_.op); }
 
 ValType Validator::check_memarg() {
     const MemoryType* type = memory(instr_.a);

@@ -52,7 +52,8 @@ private:
     bool finish();
     bool read_locals(const Func& func);
     void run_body();
-    void step();
+    void check(Op op);
+    void check_any();
 
     // The operand stack.
     void push(ValType type) {
@@ -103,7 +104,7 @@ private:
     void call(const FuncType& type, bool is_return);
 
     // Variables and what the opcode table says it all about.
-    void simple();
+    void simple(Op op);
     ValType check_memarg();
     void check_lanes();
     void local_get();

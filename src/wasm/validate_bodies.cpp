@@ -52,7 +52,7 @@ std::optional<Failure> validate_bodies(const Module& module, bool has_data_count
     Work work{module, has_data_count, end, begin, end, {}, {}};
 
     u32 bytes = module.funcs.back().end - module.funcs[begin].body;
-    u32 threads = std::min(bytes / bytes_worth_a_thread, std::thread::hardware_concurrency());
+    u32 threads = std::min(1 + bytes / bytes_worth_a_thread, std::thread::hardware_concurrency());
     threads = std::min(threads, max_threads);
     std::vector<std::thread> helpers;
     for (u32 i = 1; i < threads; i++) helpers.emplace_back([&] { validate_some(work); });
