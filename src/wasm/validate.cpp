@@ -46,6 +46,8 @@ constexpr Shape shapes[] = {
 #undef OP
 };
 
+constexpr u32 max_near_locals = 1000;
+
 constexpr bool is_const_op(Op op) {
     switch (op) {
         case Op::i32_const:
@@ -165,8 +167,6 @@ void Validator::start(u32 begin, u32 end) {
     in_ = ByteReader(module_.bytes.data(), begin, end);
     failure_.reset();
     frames_.clear();
-    locals_.clear();
-    is_set_.clear();
     init_log_.clear();
     if (!stack_) grow(1);
     top_ = base_ = stack_.get();
@@ -181,11 +181,16 @@ bool Validator::finish() {
     return !failure_;
 }
 
+// A few bytes can declare 50,000 locals, in each of a million bodies: so only the first ones are
+// laid out, and nothing is cleared.
 bool Validator::read_locals(const Func& func) {
     const std::vector<ValType>& params = module_.types[func.type].func.params;
     locals_.assign(params.begin(), params.end());
-    ByteReader in(module_.bytes.data(), func.body, func.code);
+    local_runs_.clear();
+    param_count_ = local_count_ = u32(params.size());
+    mark_++;
     bool has_unset = false;
+    ByteReader in(module_.bytes.data(), func.body, func.code);
     u32 groups = in.leb_u32();
     for (u32 i = 0; i < groups; i++) {
         instr_.offset = in.position();
@@ -196,12 +201,13 @@ bool Validator::read_locals(const Func& func) {
         ValType type;
         if (!val_type(c, heap_code, nullable, type)) return false;
         has_unset |= !type.is_defaultable();
-        locals_.insert(locals_.end(), count, type);
+        if (locals_.size() < max_near_locals)
+            locals_.insert(locals_.end(), std::min<usize>(count, max_near_locals - locals_.size()),
+                           type);
+        local_count_ += count;
+        if (local_count_ > locals_.size()) local_runs_.push_back({local_count_, type});
     }
-    if (has_unset) {
-        is_set_.assign(locals_.size(), 0);
-        for (usize i = 0; i < params.size(); i++) is_set_[i] = 1;
-    }
+    if (has_unset && set_marks_.size() < local_count_) set_marks_.resize(local_count_);
     return true;
 }
 
@@ -352,24 +358,38 @@ void Validator::check_lanes() {
         invalid("invalid lane index: %s has %u lanes, got %u", op_name(), lanes, instr_.lane);
 }
 
+inline ValType Validator::local_type(u32 index) {
+    return index < locals_.size() ? locals_[index] : far_local_type(index);
+}
+
+ValType Validator::far_local_type(u32 index) {
+    if (index >= local_count_) {
+        unknown("local", index, local_count_);
+        return {};
+    }
+    auto run = std::upper_bound(local_runs_.begin(), local_runs_.end(), index,
+                                [](u32 i, const LocalRun& r) { return i < r.end; });
+    return run->type;
+}
+
+inline bool Validator::is_unset(u32 index, ValType type) const {
+    return !type.is_defaultable() && index >= param_count_ && set_marks_[index] != mark_;
+}
+
 inline void Validator::local_get() {
-    if (instr_.a >= locals_.size()) [[unlikely]]
-        return unknown("local", instr_.a, locals_.size());
-    ValType type = locals_[instr_.a];
-    if (!type.is_defaultable() && !is_set_.empty() && !is_set_[instr_.a])
+    ValType type = local_type(instr_.a);
+    if (is_unset(instr_.a, type)) [[unlikely]]
         return invalid("uninitialized local %u of type %s", instr_.a,
                        module_.types.name(type).c_str());
     push(type);
 }
 
 inline void Validator::local_set(bool is_tee) {
-    if (instr_.a >= locals_.size()) [[unlikely]]
-        return unknown("local", instr_.a, locals_.size());
-    ValType type = locals_[instr_.a];
+    ValType type = local_type(instr_.a);
     pop(type);
     if (is_tee) push(type);
-    if (!type.is_defaultable() && !is_set_.empty() && !is_set_[instr_.a]) {
-        is_set_[instr_.a] = 1;
+    if (is_unset(instr_.a, type)) [[unlikely]] {
+        set_marks_[instr_.a] = mark_;
         init_log_.push_back(instr_.a);
     }
 }

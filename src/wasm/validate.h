@@ -107,6 +107,9 @@ private:
     void simple(Op op);
     ValType check_memarg();
     void check_lanes();
+    ValType local_type(u32 index);
+    ValType far_local_type(u32 index);
+    bool is_unset(u32 index, ValType type) const;
     void local_get();
     void local_set(bool is_tee);
     void global_get();
@@ -162,10 +165,20 @@ private:
     std::unique_ptr<ValType[]> stack_;
     ValType *top_ = nullptr, *base_ = nullptr, *limit_ = nullptr;
     std::vector<Frame> frames_;
-    std::vector<ValType> locals_;
 
-    // Locals without a default value: which have been set, and in which order.
-    std::vector<u8> is_set_;
+    // Locals: parameters first; those past the first thousand only as runs of one type.
+    struct LocalRun {
+        u32 end;  // one past the last local of the run
+        ValType type;
+    };
+    std::vector<ValType> locals_;
+    std::vector<LocalRun> local_runs_;
+    u32 param_count_ = 0, local_count_ = 0;
+
+    // Locals without a default value are set in this body if their mark is `mark_`. init_log_ has
+    // them in the order in which they were set.
+    std::vector<u32> set_marks_;
+    u32 mark_ = 0;
     std::vector<u32> init_log_;
 
     bool is_const_ = false;

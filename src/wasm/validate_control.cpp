@@ -72,7 +72,7 @@ void Validator::close() {
 // Locals set inside a block count as unset after it.
 void Validator::reset_inits(const Frame& frame) {
     while (init_log_.size() > frame.init_height) {
-        is_set_[init_log_.back()] = 0;
+        set_marks_[init_log_.back()] = 0;
         init_log_.pop_back();
     }
 }

@@ -181,6 +181,21 @@ TEST(Validate, locals_without_a_default_must_be_set) {
     EXPECT_EQ(check({0x20, 0, 0x1a}, {0}, {0x60, 1, 0x64, 0x70, 0}), "ok");
 }
 
+TEST(Validate, many_locals) {
+    // 2000 of i32, 2000 of i64, 1 of (ref func)
+    const Bytes locals =
+        Bytes{3} + leb(2000) + Bytes{0x7f} + leb(2000) + Bytes{0x7e, 1, 0x64, 0x70};
+    auto get = [](u32 index) { return Bytes{0x20} + leb(index); };
+    EXPECT_EQ(check(get(999) + get(1000) + get(1999) + Bytes{0x6a, 0x6a, 0x1a}, locals), "ok");
+    EXPECT_EQ(check(get(2000) + get(3999) + Bytes{0x7c, 0x1a}, locals), "ok");
+    EXPECT_THAT(check(get(2000) + Bytes{0x45, 0x1a}, locals),
+                HasSubstr("i32.eqz expects i32, got i64"));
+    EXPECT_THAT(check(get(4000) + Bytes{0x1a}, locals), HasSubstr("uninitialized local 4000"));
+    EXPECT_EQ(check(Bytes{0xd2, 0, 0x21} + leb(4000) + get(4000) + Bytes{0x1a}, locals), "ok");
+    EXPECT_THAT(check(get(4001) + Bytes{0x1a}, locals),
+                HasSubstr("unknown local 4001: there are 4001"));
+}
+
 TEST(Validate, structs_and_arrays) {
     EXPECT_EQ(check({0x41, 1, 0x41, 2, 0xfb, 0, 3, 0xfb, 2, 3, 0, 0x1a}), "ok");
     EXPECT_THAT(check({0xfb, 1, 3, 0xfb, 2, 3, 1, 0x1a}),
