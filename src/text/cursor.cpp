@@ -82,6 +82,11 @@ const Token& Cursor::expect(Kind kind) {
     return stop_;
 }
 
+std::string Cursor::expect_id() {
+    const Token& token = expect(Kind::id);
+    return failed() ? std::string() : std::string(tokens_.id(token));
+}
+
 std::string Cursor::expect_string() {
     const Token& token = expect(Kind::string);
     return failed() ? std::string() : tokens_.string(token);

@@ -56,6 +56,7 @@ public:
     // Takes one token of the kind, or fails and returns the end.
     const Token& expect(Kind kind);
     void expect_right() { expect(Kind::right); }
+    std::string expect_id();  // without its dollar
     std::string expect_string();
     std::string expect_name();  // a string that is UTF-8
     u32 expect_u32(const char* type = "i32");

@@ -60,7 +60,7 @@ bool ModuleAssembler::run() {
         }
     }
     declare_fields();
-    define_types();
+    if (!in_.failed()) define_types();
     for (const Field& field : fields_) {
         if (in_.failed()) break;
         in_.move_to(field.at);

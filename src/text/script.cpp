@@ -153,7 +153,7 @@ private:
                 thread(out, depth);
                 break;
             case Command::Kind::wait:
-                out.name = tokens_.id(in_.expect(Kind::id));
+                out.name = in_.expect_id();
                 break;
             default:
                 out.module = module();
@@ -242,7 +242,7 @@ private:
     }
 
     std::string optional_id() {
-        return in_.is(Kind::id) ? std::string(tokens_.id(in_.take())) : std::string();
+        return in_.is(Kind::id) ? in_.expect_id() : std::string();
     }
 
     Action action() {
@@ -310,10 +310,10 @@ private:
     // "(thread" id ("(shared (module" id "))")* command*
     void thread(Command& out, u32 depth) {
         if (depth == max_thread_nesting) return in_.fail(in_.peek(), "threads nest too deeply");
-        out.name = tokens_.id(in_.expect(Kind::id));
+        out.name = in_.expect_id();
         while (in_.accept_left("shared")) {
             if (!in_.accept_left("module")) return in_.unexpected();
-            out.shared.emplace_back(tokens_.id(in_.expect(Kind::id)));
+            out.shared.push_back(in_.expect_id());
             in_.expect_right();
             in_.expect_right();
         }
