@@ -138,7 +138,7 @@ void ModuleAssembler::open_clause() {
         return frame.kind == kind && in_.accept_keyword(keyword);
     };
     if (is_due(Frame::Kind::condition, "then")) {
-        emit(frame.position, pending_, frame.pending, Op::if_, frame.hint);
+        emit(frame.position, pending_, frame.pending, frame.hint);
         pending_.resize(frame.pending);
         push_label(frame.id);
         frame.kind = Frame::Kind::then;
@@ -167,14 +167,12 @@ void ModuleAssembler::close_parenthesis() {
     Frame& frame = frames_.back();
     Position here = in_.peek().position;
     switch (frame.kind) {
-        case Frame::Kind::plain: {
+        case Frame::Kind::plain:
             in_.take();
-            Op op = frame.hint.empty() ? Op::nop : Op::br_if;
-            emit(frame.position, pending_, frame.pending, op, frame.hint);
+            emit(frame.position, pending_, frame.pending, frame.hint);
             pending_.resize(frame.pending);
             frames_.pop_back();
             return;
-        }
         case Frame::Kind::folded_block: case Frame::Kind::after_then: case Frame::Kind::clauses:
         case Frame::Kind::closing:
             in_.take();
@@ -224,7 +222,7 @@ void ModuleAssembler::flat_instruction() {
             put_op(scratch_, op);
             std::string_view id = label_id();
             block_type(scratch_);
-            emit(word.position, scratch_, 0, op, hint);
+            emit(word.position, scratch_, 0, hint);
             push_label(id);
             frames_.push_back({Frame::Kind::if_, word.position});
             return;
@@ -236,7 +234,7 @@ void ModuleAssembler::flat_instruction() {
         default:
             scratch_.clear();
             plain_instruction(scratch_, op);
-            emit(word.position, scratch_, 0, op, hint);
+            emit(word.position, scratch_, 0, hint);
     }
 }
 
@@ -246,7 +244,7 @@ void ModuleAssembler::flat_block(Op op, const Token& word) {
     std::string_view id = label_id();
     block_type(scratch_);
     if (op == Op::try_table) catch_clauses(scratch_);
-    emit(word.position, scratch_, 0, op, {});
+    emit(word.position, scratch_, 0, {});
     push_label(id);
     frames_.push_back({op == Op::try_ ? Frame::Kind::try_ : Frame::Kind::block, word.position});
 }
@@ -311,10 +309,10 @@ std::string ModuleAssembler::take_hint() {
     return {};
 }
 
-void ModuleAssembler::emit(Position position, const Bytes& bytes, usize from, Op op, const std::string& hint) {
+void ModuleAssembler::emit(Position position, const Bytes& bytes, u32 from, const std::string& hint) {
     if (in_.failed()) return;
     u32 offset = u32(out_->bytes.size());
-    if (!hint.empty() && (op == Op::if_ || op == Op::br_if)) body_hints_.emplace_back(offset, hint);
+    if (!hint.empty()) body_hints_.emplace_back(offset, hint);
     out_->lines.emplace_back(offset, position);
     out_->bytes.insert(out_->bytes.end(), bytes.begin() + from, bytes.end());
 }
@@ -322,14 +320,14 @@ void ModuleAssembler::emit(Position position, const Bytes& bytes, usize from, Op
 void ModuleAssembler::emit_op(Position position, Op op) {
     scratch_.clear();
     put_op(scratch_, op);
-    emit(position, scratch_, 0, op, {});
+    emit(position, scratch_, 0, {});
 }
 
 void ModuleAssembler::emit_op(Position position, Op op, u32 operand) {
     scratch_.clear();
     put_op(scratch_, op);
     put_u32(scratch_, operand);
-    emit(position, scratch_, 0, op, {});
+    emit(position, scratch_, 0, {});
 }
 
 std::string_view ModuleAssembler::label_id() {

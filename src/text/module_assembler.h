@@ -195,7 +195,7 @@ private:
     void close_block(Position position);
     void check_label_repeats();
     std::string take_hint();
-    void emit(Position position, const Bytes& bytes, usize from, Op op, const std::string& hint);
+    void emit(Position position, const Bytes& bytes, u32 from, const std::string& hint);
     void emit_op(Position position, Op op);
     void emit_op(Position position, Op op, u32 operand);
     std::string_view label_id();

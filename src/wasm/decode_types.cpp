@@ -113,11 +113,12 @@ void Decoder::comp_type(SubType& type) {
             type.kind = TypeKind::array;
             type.fields.push_back(field_type());
             return;
-        default:
-            if (in_.ok())
-                malformed(offset, "integer representation too long: malformed type form 0x%02x",
-                          m_.bytes[offset]);
+        default: break;
     }
+    if (!in_.ok()) return;
+    u8 form = m_.bytes[offset];
+    malformed(offset, "%s: malformed type form 0x%02x, expected func, struct or array",
+              form & 0x80 ? "integer representation too long" : "unknown type", form);
 }
 
 // A supertype must be open, of the same kind, and matched by what extends it.

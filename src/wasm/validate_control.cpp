@@ -245,7 +245,7 @@ std::string Validator::names(std::span<const ValType> types) const {
     std::string text = "[";
     for (usize i = 0; i < types.size() && i < 8; i++)
         text += (i ? " " : "") + module_.types.name(types[i]);
-    return text + (types.size() > 8 ? " …]" : "]");
+    return text + (types.size() > 8 ? " ...]" : "]");
 }
 
 }  // namespace gpurun::wasm

@@ -1,0 +1,16 @@
+// From a file to a module: binary or text, told apart by their first bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "wasm/module.h"
+
+namespace gpurun::engine {
+
+// Errors name the file, and for text the line.
+Result<std::vector<u8>> read_file(const std::string& path);
+Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path);
+
+}  // namespace gpurun::engine

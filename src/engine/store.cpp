@@ -1,0 +1,331 @@
+// The process: its memory, its code, calls and how they end.
+#include "engine/store.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/format.h"
+
+namespace gpurun::engine {
+
+using device::RunControl;
+using wasm::ValType;
+
+namespace {
+
+u32 position_of(u64 words) { return u32(words); }
+
+// Puts 32-bit numbers two to a word.
+void append_u32s(std::vector<u64>& to, std::span<const u32> numbers) {
+    for (usize i = 0; i < numbers.size(); i += 2)
+        to.push_back(code_pair(numbers[i], i + 1 < numbers.size() ? numbers[i + 1] : 0));
+}
+
+void append_bytes(std::vector<u64>& to, std::span<const u8> bytes) {
+    usize at = to.size();
+    to.resize(at + (bytes.size() + 7) / 8);
+    if (!bytes.empty()) std::memcpy(to.data() + at, bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {
+    std::unique_ptr<Store> store(new Store(options));
+    TRY(store->prepare());
+    return store;
+}
+
+Result<void> Store::prepare() {
+    u64 fixed = process_first_free + (max_instances + 1) + thread_words;
+    // What instances and tables take comes on top; they are few unless a script makes many.
+    words_ = fixed + options_.stack_slots + options_.heap_words + (u64{1} << 28);
+    if (words_ > max_words)
+        return Error{format("stack and heap together may take %u words, not %llu; ask for less with "
+                            "--stack or --heap", max_words, (unsigned long long)words_)};
+    space_ = TRY(device::make_cpu_space({options_.code_words, words_, options_.all_memory_bytes}));
+
+    const u64 stubs[] = {code_word(CodeOp::halt), code_word(CodeOp::ret)};
+    TRY(space_->write_code(halt_position, stubs));
+
+    next_word_ = process_first_free;
+    instance_table_ = TRY(take_words(max_instances + 1, "the instance table"));
+    thread_ = TRY(take_words(thread_words, "the thread"));
+    stack_ = TRY(take_words(options_.stack_slots, "the stack"));
+    stack_end_ = u32(next_word_);
+    u32 heap = TRY(take_words(options_.heap_words, "the heap"));
+    u32 header[process_first_free] = {};
+    header[process_heap_next] = heap;
+    header[process_heap_end] = heap + options_.heap_words;
+    header[process_instances] = instance_table_;
+    header[process_instance_count] = 1;
+    header[process_threads] = thread_;
+    return space_->write_words(0, header);
+}
+
+Result<u32> Store::take_words(u64 count, const char* what) {
+    next_word_ = (next_word_ + 1) & ~u64{1};
+    if (count > words_ - std::min(words_, next_word_))
+        return Error{format("no room for %s: it needs %llu words, the process has %llu left", what,
+                            (unsigned long long)count, (unsigned long long)(words_ - next_word_))};
+    u32 at = u32(next_word_);
+    next_word_ += count;
+    return at;
+}
+
+Result<u32> Store::read_word(u32 index) {
+    u32 word;
+    TRY(space_->read_words(index, {&word, 1}));
+    return word;
+}
+
+Result<u64> Store::read_wide(u32 index) {
+    u32 words[2];
+    TRY(space_->read_words(index, words));
+    return code_pair(words[0], words[1]);
+}
+
+// ---- code --------------------------------------------------------------------------
+
+Result<void> Store::append_code(std::span<const u64> words) {
+    if (words.size() > options_.code_words - next_code_)
+        return Error{format("the code does not fit: it needs %zu words, %llu are left", words.size(),
+                            (unsigned long long)(options_.code_words - next_code_))};
+    TRY(space_->write_code(next_code_, words));
+    next_code_ += u32(words.size());
+    return {};
+}
+
+ValType Store::store_type(ValType type, const std::vector<u32>& types) const {
+    return type.is_concrete() ? ValType::ref(types[type.heap()], type.is_nullable()) : type;
+}
+
+// Enters a module's types into the store's table, and what is new into the code memory.
+Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
+    std::vector<u32> ids(module.types.size());
+    for (u32 start = 0; start < module.types.size();) {
+        u32 count = module.types.group_size(start);
+        auto map_heap = [&](u32 heap) {
+            return heap >= start ? wasm::TypeTable::group_ref | (heap - start) : ids[heap];
+        };
+        auto map_type = [&](ValType type) {
+            return type.is_concrete() ? ValType::ref(map_heap(type.heap()), type.is_nullable()) : type;
+        };
+        std::vector<wasm::SubType> group;
+        for (u32 i = start; i < start + count; i++) {
+            wasm::SubType type = module.types[i];
+            if (type.super != wasm::SubType::no_super) type.super = map_heap(type.super);
+            for (ValType& t : type.func.params) t = map_type(t);
+            for (ValType& t : type.func.results) t = map_type(t);
+            for (wasm::FieldType& field : type.fields) field.type = map_type(field.type);
+            group.push_back(std::move(type));
+        }
+        u32 first = types_.add_group(group);
+        for (u32 i = 0; i < count; i++) ids[start + i] = first + i;
+        start += count;
+    }
+    std::vector<u64> infos;
+    for (u32 id = u32(type_positions_.size()); id < types_.size(); id++) {
+        type_positions_.push_back(next_code_ + position_of(infos.size()));
+        const wasm::SubType& type = types_[id];
+        u32 depth = types_.depth(id);
+        std::vector<u32> supers(depth);
+        for (u32 super = type.super, i = depth; i > 0; super = types_[super].super, i--)
+            supers[i - 1] = type_positions_[super];
+        infos.push_back(code_pair(u32(type.kind), depth));
+        append_u32s(infos, supers);
+    }
+    TRY(append_code(infos));
+    return ids;
+}
+
+Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_ptr) {
+    if (auto found = code_of_.find(module_ptr.get()); found != code_of_.end()) return found->second;
+    const wasm::Module& module = *module_ptr;
+    translate::Options options;
+    options.metered = options_.fuel.has_value();
+    translate::Code code = TRY(translate::translate(module, options));
+    std::vector<u32> types = TRY(add_types(module));
+    u32 begin = next_code_;
+    TRY(append_code(code.words));
+
+    // The tables after the instructions, and the header that finds them.
+    std::vector<u64> words;
+    auto at = [&] { return next_code_ + position_of(words.size()); };
+    ModuleHeader header{};
+    std::vector<u32> entries = code.entries;
+    for (u32 i = module.imported_funcs; i < entries.size(); i++) entries[i] += begin;
+    header.funcs = at();
+    for (u32 i = 0; i < entries.size(); i++)
+        words.push_back(code_pair(entries[i], type_positions_[types[module.funcs[i].type]]));
+    header.types = at();
+    std::vector<u32> positions;
+    for (u32 type : types) positions.push_back(type_positions_[type]);
+    append_u32s(words, positions);
+
+    std::vector<u64> segments;
+    for (const wasm::Data& data : module.data) {
+        segments.push_back(code_pair(at(), data.end - data.begin));
+        append_bytes(words, {module.bytes.data() + data.begin, data.end - data.begin});
+    }
+    header.data = at();
+    words.insert(words.end(), segments.begin(), segments.end());
+    segments.clear();
+    for (usize i = 0; i < module.elems.size(); i++) {
+        const wasm::Elem& elem = module.elems[i];
+        bool evaluated = code.layout.elem_is_evaluated[i];
+        segments.push_back(code_pair(evaluated ? 0 : at(), elem.size()));
+        if (!evaluated) append_u32s(words, elem.funcs);
+    }
+    header.elems = at();
+    words.insert(words.end(), segments.begin(), segments.end());
+    header.data_state = code.layout.data_state;
+    header.elem_state = code.layout.elem_state;
+    header.memories = module.memories.empty() ? 0 : code.layout.memories;
+    u32 header_at = at();
+    append_bytes(words, {reinterpret_cast<const u8*>(&header), sizeof header});
+    TRY(append_code(words));
+
+    codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types), begin,
+                      begin + position_of(code.words.size()), begin + code.instantiate, header_at});
+    u32 number = u32(codes_.size() - 1);
+    code_of_[module_ptr.get()] = number;
+    return number;
+}
+
+// ---- calls -------------------------------------------------------------------------
+
+Result<void> Store::begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words) {
+    u32 bottom = stack_end_ - record_words;
+    const u32 record[record_words] = {halt_position, stack_, instance_at};
+    if (argument_words.size() > bottom - stack_)
+        return Error{"the arguments do not fit the stack; --stack makes it larger"};
+    TRY(space_->write_words(bottom, record));
+    TRY(space_->write_words(stack_, argument_words));
+    u32 thread[thread_words] = {};
+    thread[thread_state] = u32(ThreadState::ready);
+    thread[thread_pc] = entry;
+    thread[thread_fp] = stack_;
+    thread[thread_rp] = bottom;
+    thread[thread_instance] = instance_at;
+    u64 fuel = options_.fuel.value_or(0);
+    thread[thread_fuel] = u32(fuel);
+    thread[thread_fuel + 1] = u32(fuel >> 32);
+    thread[thread_stack] = stack_;
+    thread[thread_stack_end] = stack_end_;
+    return space_->write_words(thread_, thread);
+}
+
+Result<void> Store::begin_call(const Extern& func, std::span<const Value> arguments) {
+    const wasm::FuncType& type = type_of(func);
+    CHECK(func.kind == wasm::ExternKind::func && arguments.size() == type.params.size());
+    std::vector<u32> words;
+    for (usize i = 0; i < arguments.size(); i++) {
+        u32 count = translate::words_of(type.params[i]);
+        words.insert(words.end(), arguments[i].bits.word, arguments[i].bits.word + count);
+    }
+    const Instance& instance = *instances_[ref_instance(func.at) - 1];
+    return begin_thread(codes_[instance.code_].entries[ref_function(func.at)], instance.at_, words);
+}
+
+Result<Completion> Store::call(const Extern& func, std::span<const Value> arguments,
+                               const RunControl& control) {
+    TRY(begin_call(func, arguments));
+    return resume(func, control);
+}
+
+Result<Completion> Store::resume(const Extern& func, const RunControl& control) {
+    ThreadState state = TRY(space_->run(thread_, control));
+    return finish_call(func, state);
+}
+
+Result<Completion> Store::finish_call(const Extern& func, ThreadState state) {
+    Completion completion = TRY(complete(state));
+    if (completion.kind != Completion::Kind::returned) return completion;
+    u32 at = stack_;
+    for (ValType type : type_of(func).results) {
+        u32 count = translate::words_of(type);
+        Value value{type};
+        TRY(space_->read_words(at, {value.bits.word, count}));
+        completion.results.push_back(value);
+        at += count;
+    }
+    return completion;
+}
+
+Result<Completion> Store::complete(ThreadState state) {
+    Completion completion;
+    switch (state) {
+        case ThreadState::finished: return completion;
+        case ThreadState::trapped:
+            completion.kind = Completion::Kind::trapped;
+            completion.trap = Trap(TRY(read_word(thread_ + thread_trap)));
+            break;
+        case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
+        case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
+        case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
+        case ThreadState::ready: completion.kind = Completion::Kind::stopped; break;
+    }
+    completion.backtrace = TRY(backtrace());
+    return completion;
+}
+
+Result<std::vector<Frame>> Store::backtrace() {
+    constexpr usize max_frames = 100;
+    std::vector<Frame> frames;
+    auto add = [&](u32 position) {
+        for (const LoadedCode& code : codes_) {
+            if (position < code.begin || position >= code.instantiate) continue;
+            auto first = code.entries.begin() + code.module->imported_funcs;
+            auto after = std::upper_bound(first, code.entries.end(), position);
+            if (after == first) continue;
+            u32 func = u32(after - code.entries.begin() - 1);
+            translate::Options options;
+            options.metered = options_.fuel.has_value();
+            translate::FunctionMap map = translate::map_function(*code.module, func, options);
+            frames.push_back({code.module->func_name(func), func,
+                              map.wasm_offset_at(position - code.entries[func])});
+            return;
+        }
+    };
+    add(TRY(read_word(thread_ + thread_pc)));
+    u32 record = TRY(read_word(thread_ + thread_rp));
+    for (; record < stack_end_ && frames.size() < max_frames; record += record_words) {
+        u32 position = TRY(read_word(record + record_pc));
+        if (!(position & handler_bit) && position > ret_position) add(position - 1);
+    }
+    return frames;
+}
+
+std::string Completion::to_string() const {
+    switch (kind) {
+        case Kind::returned: return "returned";
+        case Kind::trapped: return gpurun::to_string(trap);
+        case Kind::uncaught_exception: return "uncaught exception";
+        case Kind::out_of_fuel: return "out of fuel";
+        case Kind::stopped: return "interrupted";
+        case Kind::blocked: return "waits for a notification that cannot come";
+    }
+    return "";
+}
+
+// ---- values ------------------------------------------------------------------------
+
+Result<Value> Store::read_global(const Extern& global) {
+    CHECK(global.kind == wasm::ExternKind::global);
+    Value value{global.value};
+    TRY(space_->read_words(global.at, {value.bits.word, translate::words_of(global.value)}));
+    return value;
+}
+
+Result<wasm::Heap> Store::kind_of(u32 ref) {
+    if (is_i31(ref)) return wasm::Heap::i31;
+    if (is_host_value(ref)) return wasm::Heap::any;
+    u32 type = TRY(read_word(object_index(ref) + object_type));
+    auto found = std::lower_bound(type_positions_.begin(), type_positions_.end(), type);
+    CHECK(found != type_positions_.end() && *found == type);
+    return types_[u32(found - type_positions_.begin())].kind == wasm::TypeKind::array ? wasm::Heap::array
+                                                                                      : wasm::Heap::struct_;
+}
+
+}  // namespace gpurun::engine

@@ -1,0 +1,147 @@
+// A process as the host sees it: its instances, what they export, and calls into them. All of
+// its state is in a Space of some device; this keeps only where things are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "abi/trap.h"
+#include "base/result.h"
+#include "device/device.h"
+#include "engine/value.h"
+#include "translate/translate.h"
+#include "wasm/module.h"
+
+namespace gpurun::engine {
+
+// How much a process may have. Exceeding one is an error or a trap, as said.
+struct StoreOptions {
+    u32 stack_slots = 1 << 20;             // of a thread: "call stack exhausted"
+    u32 heap_words = 1 << 26;              // objects and exceptions: "object heap exhausted"
+    u32 table_elements = 10'000'000;       // of one table: table.grow fails, or linking
+    u64 memory_bytes = u64{4} << 30;       // of one memory: memory.grow fails, or linking
+    u64 all_memory_bytes = u64{1} << 42;   // address space for all of them: linking fails
+    u64 code_words = u64{1} << 30;         // of all modules: loading fails
+    std::optional<u64> fuel;               // for each call: "out of fuel"
+};
+
+// Something that an instance exports or imports. Types are the store's.
+struct Extern {
+    wasm::ExternKind kind = wasm::ExternKind::func;
+    u32 at = 0;             // word index of the record, cell or tag; of functions the reference
+    u32 type = 0;           // functions and tags
+    wasm::ValType value{};  // globals: type; tables: element type
+    bool is_mutable = false;
+    wasm::Limits limits;    // tables and memories, as declared
+};
+
+struct Frame {
+    std::string function;
+    u32 func = 0;
+    u32 wasm_offset = 0;  // of the instruction, in the module's bytes
+};
+
+// How a call ended.
+struct Completion {
+    enum class Kind : u8 { returned, trapped, uncaught_exception, out_of_fuel, stopped, blocked };
+
+    Kind kind = Kind::returned;
+    Trap trap = Trap::none;
+    std::vector<Value> results;
+    std::vector<Frame> backtrace;  // innermost first; not for `returned`
+
+    std::string to_string() const;  // "out of bounds memory access"
+};
+
+class Instance {
+public:
+    const wasm::Module& module() const { return *module_; }
+
+private:
+    friend class Store;
+    std::shared_ptr<const wasm::Module> module_;
+    u32 number_ = 0, at_ = 0;  // in the process
+    u32 code_ = 0;             // Store::codes_
+    std::vector<Extern> funcs_;  // imported ones only
+    std::vector<Extern> tables_, memories_, globals_, tags_;
+};
+
+class Store {
+public:
+    static Result<std::unique_ptr<Store>> create(const StoreOptions& options);
+
+    // Imports in the module's order. An Error means that it could not be linked; whatever
+    // happens later is in `completion`, and the instance may be in use even if that is a trap.
+    struct Instantiated {
+        Instance* instance;
+        Completion completion;
+    };
+    Result<Instantiated> instantiate(std::shared_ptr<const wasm::Module> module,
+                                     std::span<const Extern> imports, const device::RunControl& control);
+
+    std::optional<Extern> find_export(const Instance& instance, std::string_view name) const;
+
+    // Arguments must fit the function's parameters (type_of tells them).
+    Result<Completion> call(const Extern& func, std::span<const Value> arguments,
+                            const device::RunControl& control);
+    // The same call, begun but not run: for whoever wants to step through it.
+    Result<void> begin_call(const Extern& func, std::span<const Value> arguments);
+    Result<Completion> finish_call(const Extern& func, ThreadState state);
+    Result<Completion> resume(const Extern& func, const device::RunControl& control);
+    u32 thread() const { return thread_; }
+    device::Space& space() { return *space_; }
+
+    Result<Value> read_global(const Extern& global);
+    const wasm::FuncType& type_of(const Extern& func) const { return types_[func.type].func; }
+    const wasm::TypeTable& types() const { return types_; }
+    // What a non-null reference of the any hierarchy refers to: i31, struct, array or host.
+    Result<wasm::Heap> kind_of(u32 ref);
+
+private:
+    // A module's code in the code memory.
+    struct LoadedCode {
+        std::shared_ptr<const wasm::Module> module;
+        translate::InstanceLayout layout;
+        std::vector<u32> entries;  // absolute
+        std::vector<u32> types;    // local type id -> the store's
+        u32 begin, end;            // positions of its instructions
+        u32 instantiate, header;
+    };
+
+    explicit Store(const StoreOptions& options) : options_(options) {}
+    Result<void> prepare();
+    Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
+    Result<std::vector<u32>> add_types(const wasm::Module& module);
+    wasm::ValType store_type(wasm::ValType type, const std::vector<u32>& types) const;
+    Result<void> append_code(std::span<const u64> words);
+    Result<u32> take_words(u64 count, const char* what);
+    Result<void> check_import(const wasm::Module& module, const std::vector<u32>& types,
+                              const wasm::Import& import, const Extern& given);
+    Result<void> check_limits(const wasm::Limits& wanted, const Extern& given, u64 current);
+    Result<Extern> make_table(const wasm::Table& table, const std::vector<u32>& types);
+    Result<Extern> make_memory(const wasm::MemoryType& memory);
+    Result<void> write_instance(Instance& instance);
+    Result<void> begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words);
+    Result<Completion> complete(ThreadState state);
+    Result<std::vector<Frame>> backtrace();
+    Result<u64> read_wide(u32 index);
+    Result<u32> read_word(u32 index);
+
+    StoreOptions options_;
+    std::unique_ptr<device::Space> space_;
+    wasm::TypeTable types_;
+    std::vector<u32> type_positions_;  // the store's type -> its TypeInfo
+    std::vector<LoadedCode> codes_;
+    std::unordered_map<const wasm::Module*, u32> code_of_;
+    std::vector<std::unique_ptr<Instance>> instances_;
+    u32 next_code_ = first_free_position;
+    u64 next_word_ = 0, words_ = 0;
+    u64 next_byte_ = 0;
+    u32 thread_ = 0, stack_ = 0, stack_end_ = 0, instance_table_ = 0;
+};
+
+}  // namespace gpurun::engine

@@ -1,0 +1,36 @@
+// A wasm value outside of any process.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "abi/v128.h"
+#include "base/result.h"
+#include "wasm/types.h"
+
+namespace gpurun::engine {
+
+// `type` speaks of the store's types, where it is a reference to a defined one.
+struct Value {
+    wasm::ValType type;
+    V128 bits{};  // as it lies in slots
+
+    static Value i32(u32 v) { return {wasm::ValType::i32, {{v, 0, 0, 0}}}; }
+    static Value i64(u64 v) { return {wasm::ValType::i64, {{u32(v), u32(v >> 32), 0, 0}}}; }
+    static Value f32_bits(u32 v) { return {wasm::ValType::f32, {{v, 0, 0, 0}}}; }
+    static Value f64_bits(u64 v) { return {wasm::ValType::f64, {{u32(v), u32(v >> 32), 0, 0}}}; }
+    static Value v128(V128 v) { return {wasm::ValType::v128, v}; }
+    static Value ref(wasm::ValType type, u32 ref) { return {type, {{ref, 0, 0, 0}}}; }
+
+    u32 low() const { return bits.word[0]; }
+    u64 wide() const { return u64(bits.word[0]) | u64(bits.word[1]) << 32; }
+
+    // For people: "42", "-1.5", "nan", "0x0f…" for vectors, "null", "ref".
+    std::string to_string() const;
+};
+
+// A number as a person types it for a parameter of this type: decimal, 0x…, floats as C has
+// them, "nan", "inf", "nan:0x…".
+Result<Value> parse_value(wasm::ValType type, std::string_view text);
+
+}  // namespace gpurun::engine
