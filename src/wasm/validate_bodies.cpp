@@ -54,10 +54,10 @@ std::optional<Failure> validate_bodies(const Module& module, bool has_data_count
     u32 bytes = module.funcs.back().end - module.funcs[begin].body;
     u32 threads = std::min(1 + bytes / bytes_worth_a_thread, std::thread::hardware_concurrency());
     threads = std::min(threads, max_threads);
-    std::vector<std::thread> helpers;
-    for (u32 i = 1; i < threads; i++) helpers.emplace_back([&] { validate_some(work); });
+    std::vector<std::thread> others;
+    for (u32 i = 1; i < threads; i++) others.emplace_back([&] { validate_some(work); });
     validate_some(work);
-    for (std::thread& helper : helpers) helper.join();
+    for (std::thread& other : others) other.join();
     return std::move(work.failure);
 }
 
