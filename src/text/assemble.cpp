@@ -17,7 +17,9 @@ Result<Assembled> assemble(std::string_view source, std::string_view name) {
 
 bool assemble_source(std::string_view source, Assembled& result, SyntaxError& error) {
     if (source.size() > max_source_bytes) {
-        error = {format("source too large: %zu bytes, at most %zu", source.size(), max_source_bytes), {}};
+        error = {
+            format("source too large: %zu bytes, at most %zu", source.size(), max_source_bytes),
+            {}};
         return false;
     }
     Tokens tokens(source);

@@ -48,7 +48,8 @@ void ModuleAssembler::function_body(Section& out) {
     instructions(out, false);
     in_function_ = false;
     emit_op(in_.peek().position, Op::end);
-    if (!body_label_names_.empty()) label_names_.emplace_back(current_func_, std::move(body_label_names_));
+    if (!body_label_names_.empty())
+        label_names_.emplace_back(current_func_, std::move(body_label_names_));
     if (!body_hints_.empty()) hints_.emplace_back(current_func_, std::move(body_hints_));
 }
 
@@ -111,10 +112,14 @@ void ModuleAssembler::open_folded(Op op, const Token& word) {
     Frame frame{Frame::Kind::plain, word.position};
     frame.pending = u32(pending_.size());
     switch (op) {
-        case Op::block: case Op::loop: case Op::try_table: case Op::try_:
+        case Op::block:
+        case Op::loop:
+        case Op::try_table:
+        case Op::try_:
             flat_block(op, word);
             if (in_.failed()) return;
-            frames_.back().kind = op == Op::try_ ? Frame::Kind::before_do : Frame::Kind::folded_block;
+            frames_.back().kind =
+                op == Op::try_ ? Frame::Kind::before_do : Frame::Kind::folded_block;
             return;
         case Op::if_:
             frame.kind = Frame::Kind::condition;
@@ -122,8 +127,11 @@ void ModuleAssembler::open_folded(Op op, const Token& word) {
             frame.id = label_id();
             block_type(pending_);
             break;
-        case Op::else_: case Op::end: case Op::catch_: case Op::catch_all: case Op::delegate:
-            return in_.unexpected(word);
+        case Op::else_:
+        case Op::end:
+        case Op::catch_:
+        case Op::catch_all:
+        case Op::delegate: return in_.unexpected(word);
         default: plain_instruction(pending_, op);
     }
     frames_.push_back(std::move(frame));
@@ -173,10 +181,10 @@ void ModuleAssembler::close_parenthesis() {
             pending_.resize(frame.pending);
             frames_.pop_back();
             return;
-        case Frame::Kind::folded_block: case Frame::Kind::after_then: case Frame::Kind::clauses:
-        case Frame::Kind::closing:
-            in_.take();
-            return close_block(here);
+        case Frame::Kind::folded_block:
+        case Frame::Kind::after_then:
+        case Frame::Kind::clauses:
+        case Frame::Kind::closing: in_.take(); return close_block(here);
         case Frame::Kind::delegated:
             in_.take();
             frames_.pop_back();
@@ -187,9 +195,8 @@ void ModuleAssembler::close_parenthesis() {
             frame.kind = Frame::Kind::clauses;
             frame.has_catch = true;
             break;
-        case Frame::Kind::folded_else: case Frame::Kind::folded_catch_all:
-            frame.kind = Frame::Kind::closing;
-            break;
+        case Frame::Kind::folded_else:
+        case Frame::Kind::folded_catch_all: frame.kind = Frame::Kind::closing; break;
         default: return in_.unexpected();
     }
     in_.take();
@@ -203,8 +210,12 @@ void ModuleAssembler::close_block(Position position) {
 
 void ModuleAssembler::flat_instruction() {
     switch (frames_.back().kind) {
-        case Frame::Kind::plain: case Frame::Kind::condition: case Frame::Kind::after_then:
-        case Frame::Kind::before_do: case Frame::Kind::clauses: case Frame::Kind::closing:
+        case Frame::Kind::plain:
+        case Frame::Kind::condition:
+        case Frame::Kind::after_then:
+        case Frame::Kind::before_do:
+        case Frame::Kind::clauses:
+        case Frame::Kind::closing:
         case Frame::Kind::delegated: return in_.unexpected();
         default: break;
     }
@@ -216,7 +227,10 @@ void ModuleAssembler::flat_instruction() {
         return in_.fail(word, "@metadata.code.branch_hint annotation: invalid target");
     }
     switch (op) {
-        case Op::block: case Op::loop: case Op::try_table: case Op::try_: return flat_block(op, word);
+        case Op::block:
+        case Op::loop:
+        case Op::try_table:
+        case Op::try_: return flat_block(op, word);
         case Op::if_: {
             scratch_.clear();
             put_op(scratch_, op);
@@ -228,7 +242,8 @@ void ModuleAssembler::flat_instruction() {
             return;
         }
         case Op::else_: return flat_else(word);
-        case Op::catch_: case Op::catch_all: return flat_catch(op, word);
+        case Op::catch_:
+        case Op::catch_all: return flat_catch(op, word);
         case Op::delegate: return flat_delegate(word);
         case Op::end: return flat_end(word);
         default:
@@ -258,7 +273,8 @@ void ModuleAssembler::flat_else(const Token& word) {
 
 void ModuleAssembler::flat_catch(Op op, const Token& word) {
     Frame& frame = frames_.back();
-    if (frame.kind != Frame::Kind::try_ && frame.kind != Frame::Kind::catch_) return in_.unexpected(word);
+    if (frame.kind != Frame::Kind::try_ && frame.kind != Frame::Kind::catch_)
+        return in_.unexpected(word);
     if (op == Op::catch_) {
         emit_op(word.position, op, index(tag_space_));
         frame.kind = Frame::Kind::catch_;
@@ -277,8 +293,12 @@ void ModuleAssembler::flat_delegate(const Token& word) {
 
 void ModuleAssembler::flat_end(const Token& word) {
     switch (frames_.back().kind) {
-        case Frame::Kind::block: case Frame::Kind::if_: case Frame::Kind::else_:
-        case Frame::Kind::try_: case Frame::Kind::catch_: case Frame::Kind::catch_all: break;
+        case Frame::Kind::block:
+        case Frame::Kind::if_:
+        case Frame::Kind::else_:
+        case Frame::Kind::try_:
+        case Frame::Kind::catch_:
+        case Frame::Kind::catch_all: break;
         default: return in_.unexpected(word);
     }
     check_label_repeats();
@@ -309,7 +329,8 @@ std::string ModuleAssembler::take_hint() {
     return {};
 }
 
-void ModuleAssembler::emit(Position position, const Bytes& bytes, u32 from, const std::string& hint) {
+void ModuleAssembler::emit(Position position, const Bytes& bytes, u32 from,
+                           const std::string& hint) {
     if (in_.failed()) return;
     u32 offset = u32(out_->bytes.size());
     if (!hint.empty()) body_hints_.emplace_back(offset, hint);
@@ -409,7 +430,8 @@ void ModuleAssembler::plain_instruction(Bytes& out, Op op) {
             if (!in_.is_left("result")) break;
             put_op(out, Op::select_t);
             return select(out);
-        case Op::ref_test: case Op::ref_cast: {
+        case Op::ref_test:
+        case Op::ref_cast: {
             bool nullable = false;
             s64 heap = ref_type(nullable);
             if (nullable) op = op == Op::ref_test ? Op::ref_test_null : Op::ref_cast_null;

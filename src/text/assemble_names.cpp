@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view section_words[] = {
     // In the order of the binary format.
-    "type", "import", "func", "table", "memory", "tag", "global", "export", "start", "elem",
-    "datacount", "code", "data",
+    "type",   "import", "func", "table",     "memory", "tag",  "global",
+    "export", "start",  "elem", "datacount", "code",   "data",
 };
 
 void put_name_map(wasm::Bytes& out, const NameMap& names) {
@@ -63,13 +63,15 @@ void ModuleAssembler::bind(IndexSpace& space, u32 number) {
         const Token& token = in_.take();
         name = tokens_.id(token);
         if (!space.ids.emplace(tokens_.id(token), number).second) {
-            in_.fail(token, std::string("duplicate ") + space.what + " " + std::string(tokens_.text(token)));
+            in_.fail(token, std::string("duplicate ") + space.what + " " +
+                                std::string(tokens_.text(token)));
         }
     }
     if (const Annotation* annotation = take_annotation(Annotation::Kind::name)) {
         name = name_annotation(*annotation);
         if (take_annotation(Annotation::Kind::name)) {
-            in_.fail_at(annotation->position, std::string("@name annotation: multiple ") + space.what);
+            in_.fail_at(annotation->position,
+                        std::string("@name annotation: multiple ") + space.what);
         }
     }
     if (!name.empty()) space.names.emplace_back(number, std::move(name));
@@ -89,7 +91,8 @@ const Annotation* ModuleAssembler::take_annotation(Annotation::Kind kind) {
 // The first of the module's annotations that does not stand before the cursor.
 usize ModuleAssembler::annotations_here() const {
     if (taken_.empty()) return 0;
-    auto begin = tokens_.annotations().begin() + s64(first_annotation_), end = begin + s64(taken_.size());
+    auto begin = tokens_.annotations().begin() + s64(first_annotation_),
+         end = begin + s64(taken_.size());
     auto is_before = [](const Annotation& a, u32 at) { return a.at < at; };
     return usize(std::lower_bound(begin, end, in_.at(), is_before) - begin);
 }
@@ -100,7 +103,8 @@ std::string ModuleAssembler::name_annotation(const Annotation& annotation) {
         return {};
     }
     std::string name = tokens_.string(annotation.contents[0]);
-    if (!is_utf8(name)) in_.fail_at(annotation.position, "@name annotation: malformed UTF-8 encoding");
+    if (!is_utf8(name))
+        in_.fail_at(annotation.position, "@name annotation: malformed UTF-8 encoding");
     return name;
 }
 
@@ -196,8 +200,8 @@ void ModuleAssembler::put_branch_hints(Bytes& out) const {
 }
 
 Assembled ModuleAssembler::take_result() {
-    constexpr SectionId order[] = {type, import, function, table, memory, tag, global, export_,
-                                   start, element, data_count, code, data};
+    constexpr SectionId order[] = {type,    import, function, table,      memory, tag, global,
+                                   export_, start,  element,  data_count, code,   data};
     static_assert(std::size(order) == std::size(section_words));
     Assembled result;
     Bytes& out = result.bytes;
@@ -231,7 +235,8 @@ Assembled ModuleAssembler::take_result() {
         put_u32(out, u32(count.size() + section.bytes.size()));
         put_bytes(out, count);
         u32 base = u32(out.size());
-        for (const auto& [offset, position] : section.lines) result.lines.emplace_back(base + offset, position);
+        for (const auto& [offset, position] : section.lines)
+            result.lines.emplace_back(base + offset, position);
         put_bytes(out, section.bytes);
     }
     Bytes names;

@@ -48,9 +48,7 @@ void ModuleAssembler::operands(Bytes& out, Op op) {
         case Imm::type_count:
             put_u32(out, index(type_space_));
             return put_u32(out, in_.expect_u32());
-        case Imm::type_data:
-            put_u32(out, index(type_space_));
-            return put_u32(out, data_index());
+        case Imm::type_data: put_u32(out, index(type_space_)); return put_u32(out, data_index());
         case Imm::type_elem:
             put_u32(out, index(type_space_));
             return put_u32(out, index(elem_space_));
@@ -69,9 +67,13 @@ void ModuleAssembler::operands(Bytes& out, Op op) {
             return put_fixed(out, vector.bits[1]);
         }
         case Imm::shuffle: return shuffle_lanes(out);
-        case Imm::lane2: case Imm::lane4: case Imm::lane8: case Imm::lane16:
-            return out.push_back(u8(in_.expect_u32("i8")));
-        case Imm::block: case Imm::select_t: case Imm::try_table: return;  // read with their opcode
+        case Imm::lane2:
+        case Imm::lane4:
+        case Imm::lane8:
+        case Imm::lane16: return out.push_back(u8(in_.expect_u32("i8")));
+        case Imm::block:
+        case Imm::select_t:
+        case Imm::try_table: return;  // read with their opcode
         default: return memory_argument(out, imm);
     }
 }
@@ -121,7 +123,8 @@ void ModuleAssembler::memory_argument(Bytes& out, Imm imm) {
     const Token& align_token = in_.peek();
     u64 align = keyed_number("align=", u64{1} << wasm::natural_align(imm));
     if (!std::has_single_bit(align)) {
-        in_.fail(align_token, format("alignment must be a power of two, got %llu", (unsigned long long)align));
+        in_.fail(align_token,
+                 format("alignment must be a power of two, got %llu", (unsigned long long)align));
         return;
     }
     put_u32(out, u32(std::countr_zero(align)) | (memory_index ? 0x40 : 0));
@@ -148,11 +151,14 @@ void ModuleAssembler::shuffle_lanes(Bytes& out) {
     constexpr u32 needed = 16;
     u32 given = count_numbers(in_);
     if (given != needed) {
-        return in_.fail(in_.peek(), format("invalid lane length: i8x16.shuffle needs %u, got %u", needed, given));
+        return in_.fail(in_.peek(), format("invalid lane length: i8x16.shuffle needs %u, got %u",
+                                           needed, given));
     }
     for (u32 i = 0; i < needed && !in_.failed(); i++) {
-        if (in_.is(Kind::natural)) out.push_back(u8(in_.expect_u32("i8")));
-        else in_.fail(in_.peek(), "i8 constant out of range: " + std::string(in_.text()));
+        if (in_.is(Kind::natural))
+            out.push_back(u8(in_.expect_u32("i8")));
+        else
+            in_.fail(in_.peek(), "i8 constant out of range: " + std::string(in_.text()));
     }
 }
 

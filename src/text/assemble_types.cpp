@@ -17,15 +17,15 @@ constexpr TypeCode number_types[] = {
 };
 constexpr TypeCode packed_types[] = {{"i8", 0x78}, {"i16", 0x77}};
 constexpr TypeCode heap_types[] = {
-    {"func", 0x70}, {"extern", 0x6f}, {"any", 0x6e}, {"eq", 0x6d}, {"i31", 0x6c},
-    {"struct", 0x6b}, {"array", 0x6a}, {"none", 0x71}, {"nofunc", 0x73}, {"noextern", 0x72},
-    {"exn", 0x69}, {"noexn", 0x74},
+    {"func", 0x70},   {"extern", 0x6f},   {"any", 0x6e},   {"eq", 0x6d},
+    {"i31", 0x6c},    {"struct", 0x6b},   {"array", 0x6a}, {"none", 0x71},
+    {"nofunc", 0x73}, {"noextern", 0x72}, {"exn", 0x69},   {"noexn", 0x74},
 };
 // Short for (ref null heap).
 constexpr TypeCode ref_types[] = {
-    {"funcref", 0x70}, {"externref", 0x6f}, {"anyref", 0x6e}, {"eqref", 0x6d}, {"i31ref", 0x6c},
-    {"structref", 0x6b}, {"arrayref", 0x6a}, {"nullref", 0x71}, {"nullfuncref", 0x73},
-    {"nullexternref", 0x72}, {"exnref", 0x69}, {"nullexnref", 0x74},
+    {"funcref", 0x70},     {"externref", 0x6f},     {"anyref", 0x6e},   {"eqref", 0x6d},
+    {"i31ref", 0x6c},      {"structref", 0x6b},     {"arrayref", 0x6a}, {"nullref", 0x71},
+    {"nullfuncref", 0x73}, {"nullexternref", 0x72}, {"exnref", 0x69},   {"nullexnref", 0x74},
 };
 
 constexpr u8 rec_code = 0x4e, sub_final_code = 0x4f, sub_code = 0x50, struct_code = 0x5f,
@@ -221,8 +221,10 @@ s64 ModuleAssembler::heap_type() {
 void ModuleAssembler::signature(Signature& out, ParamIds ids, IndexSpace* locals) {
     while (in_.accept_left("param")) {
         if (ids != ParamIds::none && in_.is(Kind::id)) {
-            if (ids == ParamIds::ignored) skip_id();
-            else bind(*locals, locals->count++);
+            if (ids == ParamIds::ignored)
+                skip_id();
+            else
+                bind(*locals, locals->count++);
             val_type(out.params);
             out.param_count++;
         } else {

@@ -10,10 +10,13 @@ namespace {
 constexpr bool is_id_char(unsigned char c) {
     if (c >= '0' && c <= '9') return true;
     if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return true;
-    return c != 0 && std::string_view("!#$%&'*+-./:<=>?@\\^_`|~").find(char(c)) != std::string_view::npos;
+    return c != 0 &&
+           std::string_view("!#$%&'*+-./:<=>?@\\^_`|~").find(char(c)) != std::string_view::npos;
 }
 
-constexpr bool is_hex(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+constexpr bool is_hex(char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
 constexpr u32 hex_value(char c) { return c <= '9' ? u32(c - '0') : u32((c | 0x20) - 'a') + 10; }
 
 struct CharTable {
@@ -58,7 +61,9 @@ void unescape(std::string_view text, std::string& out) {
             case 't': out += '\t'; break;
             case 'n': out += '\n'; break;
             case 'r': out += '\r'; break;
-            case '"': case '\'': case '\\': out += c; break;
+            case '"':
+            case '\'':
+            case '\\': out += c; break;
             case 'u': {
                 u32 code = 0;
                 for (i++; text[i] != '}'; i++) {
@@ -76,7 +81,9 @@ void unescape(std::string_view text, std::string& out) {
 }  // namespace
 
 u32 utf8_length(std::string_view text) {
-    auto byte = [&](u32 i) { return i < text.size() ? u32(static_cast<unsigned char>(text[i])) : 0; };
+    auto byte = [&](u32 i) {
+        return i < text.size() ? u32(static_cast<unsigned char>(text[i])) : 0;
+    };
     auto follows = [&](u32 i) { return (byte(i) & 0xc0) == 0x80; };
     u32 first = byte(0), second = byte(1);
     if (first < 0x80) return 1;
@@ -134,7 +141,9 @@ private:
     static constexpr const char* bad_utf8 = "malformed UTF-8 encoding";
 
     bool looking_at(std::string_view text) const { return source_.substr(at_).starts_with(text); }
-    char peek(u32 ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
+    char peek(u32 ahead = 0) const {
+        return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
+    }
 
     Token start(Token::Kind kind) const {
         return {kind, at_, 0, {line_, at_ - line_begin_ + 1}, 0};
@@ -200,7 +209,8 @@ private:
             } else if (c == '\n' || c == '\r') {
                 newline();
             } else if (looking_at(";;")) {
-                while (at_ < source_.size() && peek() != '\n' && peek() != '\r') skip_comment_char();
+                while (at_ < source_.size() && peek() != '\n' && peek() != '\r')
+                    skip_comment_char();
             } else if (looking_at("(;")) {
                 skip_block_comment();
             } else {
@@ -221,7 +231,8 @@ private:
                 if (const char* error = skip_escape()) return error;
                 continue;
             }
-            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return "illegal character in string literal";
+            if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+                return "illegal character in string literal";
             u32 length = utf8_length(source_.substr(at_));
             if (!length) return bad_utf8;
             at_ += length;
@@ -340,8 +351,10 @@ private:
         u32 begin = at_;
         if (peek() == '"') {
             error = skip_string();
-            if (error && error != bad_utf8) error = nullptr;
-            else if (!error) unescape(source_.substr(begin + 1, at_ - begin - 2), name);
+            if (error && error != bad_utf8)
+                error = nullptr;
+            else if (!error)
+                unescape(source_.substr(begin + 1, at_ - begin - 2), name);
             if (!is_utf8(name)) error = bad_utf8;
         } else {
             while (at_ < source_.size() && chars.id[static_cast<unsigned char>(peek())]) at_++;
@@ -360,9 +373,12 @@ private:
 
         Annotation found{Annotation::Kind::name, out_.size(), {}, begin.position};
         bool is_known = true;
-        if (name == "custom") found.kind = Annotation::Kind::custom;
-        else if (name == "metadata.code.branch_hint") found.kind = Annotation::Kind::branch_hint;
-        else if (name != "name") is_known = false;
+        if (name == "custom")
+            found.kind = Annotation::Kind::custom;
+        else if (name == "metadata.code.branch_hint")
+            found.kind = Annotation::Kind::branch_hint;
+        else if (name != "name")
+            is_known = false;
 
         // Inside, anything goes that is made of tokens; only parentheses matter.
         for (u32 depth = 1;;) {

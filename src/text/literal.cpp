@@ -12,7 +12,9 @@ constexpr const char* shape_names[] = {"i8x16", "i16x8", "i32x4", "i64x2", "f32x
 
 bool is_number(const Cursor& cursor, u32 ahead = 0) {
     switch (cursor.peek(ahead).kind) {
-        case Token::Kind::natural: case Token::Kind::integer: case Token::Kind::real: return true;
+        case Token::Kind::natural:
+        case Token::Kind::integer:
+        case Token::Kind::real: return true;
         case Token::Kind::keyword: {
             std::string_view word = cursor.text(ahead);
             return word == "inf" || (word.starts_with("nan") && is_known_keyword(word));

@@ -21,7 +21,7 @@ struct ExternWord {
     const char* definition;  // as "import after …" calls it
 };
 constexpr ExternWord extern_words[] = {
-    {"func", ExternKind::func, "function"}, {"table", ExternKind::table, "table"},
+    {"func", ExternKind::func, "function"},   {"table", ExternKind::table, "table"},
     {"memory", ExternKind::memory, "memory"}, {"global", ExternKind::global, "global"},
     {"tag", ExternKind::tag, "tag"},
 };
@@ -244,9 +244,7 @@ void ModuleAssembler::extern_field(ExternKind kind) {
             global_type(section.bytes);
             return expression(section);
         }
-        case ExternKind::tag:
-            sections_[tag].count++;
-            return tag_type(sections_[tag].bytes);
+        case ExternKind::tag: sections_[tag].count++; return tag_type(sections_[tag].bytes);
     }
 }
 
@@ -419,7 +417,8 @@ void ModuleAssembler::start_field() {
 
 void ModuleAssembler::elem_field() {
     skip_id();
-    if (in_.accept_keyword("declare")) return put_elem(SegmentMode::declarative, 0, {}, elem_list(false));
+    if (in_.accept_keyword("declare"))
+        return put_elem(SegmentMode::declarative, 0, {}, elem_list(false));
     bool is_active = in_.is_index() || in_.is_left("table");
     u32 table_number = is_active ? segment_target("table", table_space_) : 0;
     is_active |= in_.is(Kind::left) && !in_.is_left("ref") && !in_.is_left("item");
@@ -478,14 +477,17 @@ void ModuleAssembler::put_elem(SegmentMode mode, u32 table_number, const Section
     Section& section = sections_[element];
     section.count++;
     bool is_active = mode == SegmentMode::active;
-    bool is_short = is_active && table_number == 0 && (list.is_indices || list.type == Bytes{funcref_code});
+    bool is_short =
+        is_active && table_number == 0 && (list.is_indices || list.type == Bytes{funcref_code});
     u32 flags = is_active ? (is_short ? 0 : 2) : (mode == SegmentMode::passive ? 1 : 3);
     put_u32(section.bytes, flags | (list.is_indices ? 0 : 4));
     if (flags == 2) put_u32(section.bytes, table_number);
     if (is_active) section.append(offset);
     if (flags != 0) {
-        if (list.is_indices) section.bytes.push_back(0);
-        else put_bytes(section.bytes, list.type);
+        if (list.is_indices)
+            section.bytes.push_back(0);
+        else
+            put_bytes(section.bytes, list.type);
     }
     put_u32(section.bytes, list.entries.count);
     section.append(list.entries);
@@ -516,7 +518,8 @@ void ModuleAssembler::data_field() {
     u32 memory_number = segment_target("memory", memory_space_);
     Section offset;
     if (is_active) offset = offset_expression();
-    put_data(is_active ? SegmentMode::active : SegmentMode::passive, memory_number, offset, data_strings());
+    put_data(is_active ? SegmentMode::active : SegmentMode::passive, memory_number, offset,
+             data_strings());
 }
 
 std::string ModuleAssembler::data_strings() {

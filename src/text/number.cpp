@@ -19,7 +19,9 @@ bool take_digits(std::string_view& text, bool hex) {
     auto is = [&](char c) { return hex ? is_hex(c) : is_digit(c); };
     if (text.empty() || !is(text[0])) return false;
     usize i = 1;
-    while (i < text.size() && (is(text[i]) || (text[i] == '_' && i + 1 < text.size() && is(text[i + 1])))) i++;
+    while (i < text.size() &&
+           (is(text[i]) || (text[i] == '_' && i + 1 < text.size() && is(text[i + 1]))))
+        i++;
     text.remove_prefix(i);
     return true;
 }
@@ -102,7 +104,8 @@ FloatError parse_hex(std::string_view text, const Format& format, u64& bits) {
     u64 hidden = u64{1} << format.fraction;
     if (scale > format.bias()) return FloatError::out_of_range;
     // A carry out of the fraction raises the exponent by itself.
-    bits = scale < min_scale ? kept : (u64(scale + format.bias()) << format.fraction) + (kept - hidden);
+    bits = scale < min_scale ? kept
+                             : (u64(scale + format.bias()) << format.fraction) + (kept - hidden);
     return bits >= format.infinity() ? FloatError::out_of_range : FloatError::none;
 }
 

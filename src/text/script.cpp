@@ -41,10 +41,10 @@ struct HeapWord {
     Heap heap;
 };
 constexpr HeapWord heap_words[] = {
-    {"any", Heap::any}, {"eq", Heap::eq}, {"i31", Heap::i31}, {"struct", Heap::struct_},
-    {"array", Heap::array}, {"none", Heap::none}, {"func", Heap::func}, {"nofunc", Heap::nofunc},
-    {"extern", Heap::extern_}, {"noextern", Heap::noextern}, {"exn", Heap::exn},
-    {"noexn", Heap::noexn},
+    {"any", Heap::any},           {"eq", Heap::eq},         {"i31", Heap::i31},
+    {"struct", Heap::struct_},    {"array", Heap::array},   {"none", Heap::none},
+    {"func", Heap::func},         {"nofunc", Heap::nofunc}, {"extern", Heap::extern_},
+    {"noextern", Heap::noextern}, {"exn", Heap::exn},       {"noexn", Heap::noexn},
 };
 
 struct ValueWord {
@@ -52,14 +52,14 @@ struct ValueWord {
     Value::Kind kind;
 };
 constexpr ValueWord value_words[] = {
-    {"i32.const", Value::Kind::i32}, {"i64.const", Value::Kind::i64},
-    {"f32.const", Value::Kind::f32}, {"f64.const", Value::Kind::f64},
-    {"v128.const", Value::Kind::v128}, {"ref.null", Value::Kind::ref_null},
+    {"i32.const", Value::Kind::i32},         {"i64.const", Value::Kind::i64},
+    {"f32.const", Value::Kind::f32},         {"f64.const", Value::Kind::f64},
+    {"v128.const", Value::Kind::v128},       {"ref.null", Value::Kind::ref_null},
     {"ref.extern", Value::Kind::ref_extern}, {"ref.host", Value::Kind::ref_host},
-    {"ref.func", Value::Kind::ref_func}, {"ref.any", Value::Kind::ref_any},
-    {"ref.eq", Value::Kind::ref_eq}, {"ref.i31", Value::Kind::ref_i31},
+    {"ref.func", Value::Kind::ref_func},     {"ref.any", Value::Kind::ref_any},
+    {"ref.eq", Value::Kind::ref_eq},         {"ref.i31", Value::Kind::ref_i31},
     {"ref.struct", Value::Kind::ref_struct}, {"ref.array", Value::Kind::ref_array},
-    {"ref.exn", Value::Kind::ref_exn}, {"either", Value::Kind::either},
+    {"ref.exn", Value::Kind::ref_exn},       {"either", Value::Kind::either},
 };
 
 template <class Row, usize size>
@@ -72,7 +72,8 @@ const Row* find(const Row (&table)[size], std::string_view word) {
 
 class ScriptParser {
 public:
-    explicit ScriptParser(const Tokens& tokens) : tokens_(tokens), in_(tokens, 0, tokens.size() - 1) {}
+    explicit ScriptParser(const Tokens& tokens)
+        : tokens_(tokens), in_(tokens, 0, tokens.size() - 1) {}
 
     bool run(Script& script) {
         // Fields without a module around them are a script of one module.
@@ -123,9 +124,7 @@ private:
         in_.take();
         out.kind = row->kind;
         switch (row->kind) {
-            case Command::Kind::module:
-                module_command(out, left);
-                return out;
+            case Command::Kind::module: module_command(out, left); return out;
             case Command::Kind::register_:
                 out.name = in_.expect_name();
                 out.target = optional_id();
@@ -142,22 +141,15 @@ private:
                 }
                 out.message = in_.expect_string();
                 break;
-            case Command::Kind::assert_exception:
-                out.action = action();
-                break;
-            case Command::Kind::assert_exhaustion: case Command::Kind::assert_suspension:
+            case Command::Kind::assert_exception: out.action = action(); break;
+            case Command::Kind::assert_exhaustion:
+            case Command::Kind::assert_suspension:
                 out.action = action();
                 out.message = in_.expect_string();
                 break;
-            case Command::Kind::thread:
-                thread(out, depth);
-                break;
-            case Command::Kind::wait:
-                out.name = in_.expect_id();
-                break;
-            default:
-                out.module = module();
-                out.message = in_.expect_string();
+            case Command::Kind::thread: thread(out, depth); break;
+            case Command::Kind::wait: out.name = in_.expect_id(); break;
+            default: out.module = module(); out.message = in_.expect_string();
         }
         in_.expect_right();
         return out;
@@ -195,7 +187,8 @@ private:
         u32 begin = in_.at();
         out.name = optional_id();
         if (in_.is_keyword("binary") || in_.is_keyword("quote")) {
-            out.kind = in_.is_keyword("binary") ? ScriptModule::Kind::binary : ScriptModule::Kind::quote;
+            out.kind =
+                in_.is_keyword("binary") ? ScriptModule::Kind::binary : ScriptModule::Kind::quote;
             in_.take();
             std::string contents;
             while (in_.is(Kind::string)) tokens_.append_string(in_.take(), contents);
@@ -241,9 +234,7 @@ private:
         out.error_position = error.position;
     }
 
-    std::string optional_id() {
-        return in_.is(Kind::id) ? in_.expect_id() : std::string();
-    }
+    std::string optional_id() { return in_.is(Kind::id) ? in_.expect_id() : std::string(); }
 
     Action action() {
         Action out;
@@ -276,8 +267,12 @@ private:
         switch (out.kind) {
             case Value::Kind::i32: out.bits[0] = expect_integer(in_, 32); break;
             case Value::Kind::i64: out.bits[0] = expect_integer(in_, 64); break;
-            case Value::Kind::f32: out.bits[0] = expect_float(in_, 32, is_expected ? out.nan : nullptr); break;
-            case Value::Kind::f64: out.bits[0] = expect_float(in_, 64, is_expected ? out.nan : nullptr); break;
+            case Value::Kind::f32:
+                out.bits[0] = expect_float(in_, 32, is_expected ? out.nan : nullptr);
+                break;
+            case Value::Kind::f64:
+                out.bits[0] = expect_float(in_, 64, is_expected ? out.nan : nullptr);
+                break;
             case Value::Kind::v128: {
                 Vector vector = expect_vector(in_, is_expected);
                 out.shape = vector.shape;
@@ -300,8 +295,10 @@ private:
                 while (in_.is(Kind::left)) out.alternatives.push_back(value(true, depth + 1));
                 break;
             default:
-                if (in_.is(Kind::natural)) out.number = in_.expect_u32();
-                else if (!is_expected) in_.unexpected();
+                if (in_.is(Kind::natural))
+                    out.number = in_.expect_u32();
+                else if (!is_expected)
+                    in_.unexpected();
         }
         in_.expect_right();
         return out;
@@ -384,7 +381,8 @@ const char* to_string(Command::Kind kind) {
 
 Result<Script> parse_script(std::string_view source, std::string_view name) {
     if (source.size() > max_source_bytes) {
-        return Error{format("source too large: %zu bytes, at most %zu", source.size(), max_source_bytes)};
+        return Error{
+            format("source too large: %zu bytes, at most %zu", source.size(), max_source_bytes)};
     }
     Tokens tokens(source);
     ScriptParser parser(tokens);

@@ -31,7 +31,8 @@ std::string hex(const wasm::Bytes& bytes) {
 
 // The body of the only function, without its locals, or the error.
 std::string body(std::string_view instructions, std::string_view fields = "") {
-    std::string source = "(module " + std::string(fields) + " (func " + std::string(instructions) + "))";
+    std::string source =
+        "(module " + std::string(fields) + " (func " + std::string(instructions) + "))";
     Result<Assembled> result = assemble(source, "t.wat");
     if (!result) return result.error().to_string();
     std::string bytes = hex(result->bytes);
@@ -73,7 +74,8 @@ TEST(Assemble, folded_is_as_flat) {
 
 TEST(Assemble, labels) {
     EXPECT_EQ(body("(block $a (block $b (block $a (br_table $a $b 3 $b (i32.const 0)))))"),
-              "0240024002404100" "0e03000103010b0b0b0b");
+              "0240024002404100"
+              "0e03000103010b0b0b0b");
     EXPECT_THAT(body("block $a end $b"), HasSubstr("mismatching label $b"));
     EXPECT_THAT(body("(block $a) (br $a)"), HasSubstr("unknown label $a"));
 }
@@ -111,21 +113,34 @@ TEST(Assemble, memory_arguments) {
 }
 
 TEST(Assemble, vectors) {
-    EXPECT_EQ(body("v128.const i32x4 1 -1 0x10 0"), "fd0c" "01000000ffffffff1000000000000000" "0b");
-    EXPECT_EQ(body("v128.const f64x2 1 -nan"), "fd0c" "000000000000f03f000000000000f8ff" "0b");
-    EXPECT_THAT(body("v128.const i64x2 1"), HasSubstr("wrong number of lane literals: i64x2 needs 2, got 1"));
-    EXPECT_THAT(body("v128.const i8x16 256 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"), HasSubstr("constant out of range: 256"));
+    EXPECT_EQ(body("v128.const i32x4 1 -1 0x10 0"),
+              "fd0c"
+              "01000000ffffffff1000000000000000"
+              "0b");
+    EXPECT_EQ(body("v128.const f64x2 1 -nan"),
+              "fd0c"
+              "000000000000f03f000000000000f8ff"
+              "0b");
+    EXPECT_THAT(body("v128.const i64x2 1"),
+                HasSubstr("wrong number of lane literals: i64x2 needs 2, got 1"));
+    EXPECT_THAT(body("v128.const i8x16 256 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
+                HasSubstr("constant out of range: 256"));
     EXPECT_THAT(body("i8x16.shuffle 0"), HasSubstr("invalid lane length"));
     EXPECT_THAT(body("i8x16.extract_lane_s 256"), HasSubstr("i8 constant out of range: 256"));
 }
 
 TEST(Assemble, exceptions) {
     EXPECT_EQ(body("(block $l (try_table (catch $e $l) (catch_all_ref 1) nop))", "(tag $e)"),
-              "02401f4002000000030101" "0b0b0b");
-    EXPECT_EQ(body("(try (do nop) (catch $e drop) (catch_all (rethrow 0)))", "(tag $e)"), "06400107001a1909000b0b");
+              "02401f4002000000030101"
+              "0b0b0b");
+    EXPECT_EQ(body("(try (do nop) (catch $e drop) (catch_all (rethrow 0)))", "(tag $e)"),
+              "06400107001a1909000b0b");
     EXPECT_EQ(body("(block $b (try (do) (delegate $b)))"), "0240064018000b0b");
-    EXPECT_EQ(body("try catch 0 catch_all end"), "0640070019" "0b0b");
-    EXPECT_THAT(body("(try (do) (catch_all) (delegate 0))"), HasSubstr("unexpected token delegate"));
+    EXPECT_EQ(body("try catch 0 catch_all end"),
+              "0640070019"
+              "0b0b");
+    EXPECT_THAT(body("(try (do) (catch_all) (delegate 0))"),
+                HasSubstr("unexpected token delegate"));
 }
 
 TEST(Assemble, implicit_types_follow_the_explicit_ones) {
@@ -136,7 +151,8 @@ TEST(Assemble, implicit_types_follow_the_explicit_ones) {
     ASSERT_TRUE(module);
     EXPECT_EQ(module->type_ids.size(), 2u);
     EXPECT_EQ(module->funcs[0].type, module->funcs[2].type);
-    EXPECT_THAT(error("(type (func)) (func (type 0) (result i32))"), HasSubstr("inline function type"));
+    EXPECT_THAT(error("(type (func)) (func (type 0) (result i32))"),
+                HasSubstr("inline function type"));
     EXPECT_THAT(error("(func (type 1) (param i32))"), HasSubstr("unknown type 1"));
     EXPECT_EQ(error("(func (type 1))"), "ok");  // invalid, not malformed
 }
@@ -149,7 +165,8 @@ TEST(Assemble, a_type_in_place_is_never_one_of_a_larger_group) {
 }
 
 TEST(Assemble, fields_and_supertypes) {
-    auto module = load(R"((rec (type $node (sub (struct (field $next (mut (ref null $node))) (field i8 i16))))
+    auto module =
+        load(R"((rec (type $node (sub (struct (field $next (mut (ref null $node))) (field i8 i16))))
                                (type $leaf (sub final $node
                                  (struct (field (mut (ref null $node))) (field i8) (field i16)))))
                           (type $list (array (mut (ref null $node))))
@@ -157,7 +174,8 @@ TEST(Assemble, fields_and_supertypes) {
                             (struct.get $node $next (local.get 0))))");
     ASSERT_TRUE(module);
     EXPECT_EQ(module->types[module->type_ids[0]].fields.size(), 3u);
-    EXPECT_THAT(error("(type (struct (field $x i32) (field $x i32)))"), HasSubstr("duplicate field $x"));
+    EXPECT_THAT(error("(type (struct (field $x i32) (field $x i32)))"),
+                HasSubstr("duplicate field $x"));
 }
 
 TEST(Assemble, inline_imports_and_exports) {
@@ -203,7 +221,8 @@ TEST(Assemble, custom_sections) {
     ASSERT_EQ(module->customs.size(), 2u);
     EXPECT_EQ(module->customs[0].name, "b");
     EXPECT_EQ(module->customs[1].end - module->customs[1].begin, 2u);
-    EXPECT_THAT(error("(@custom \"a\" (aft type))"), HasSubstr("@custom annotation: malformed placement"));
+    EXPECT_THAT(error("(@custom \"a\" (aft type))"),
+                HasSubstr("@custom annotation: malformed placement"));
 }
 
 TEST(Assemble, branch_hints) {
@@ -218,7 +237,8 @@ TEST(Assemble, branch_hints) {
     const wasm::BranchHint& second = module->branch_hints[1];
     EXPECT_EQ(module->bytes[module->funcs[0].body + second.offset], 0x0d);
     EXPECT_FALSE(second.likely);
-    EXPECT_THAT(error("(func (@metadata.code.branch_hint \"\\01\") nop)"), HasSubstr("invalid target"));
+    EXPECT_THAT(error("(func (@metadata.code.branch_hint \"\\01\") nop)"),
+                HasSubstr("invalid target"));
 }
 
 TEST(Assemble, lines_of_instructions) {

@@ -28,9 +28,10 @@ std::string error(std::string_view source) {
 }
 
 TEST(Lexer, kinds_of_tokens) {
-    EXPECT_THAT(kinds("(i32.add $x \"s\" 1 -1 1.5 nan -inf 0x1p4)"),
-                ElementsAre(Kind::left, Kind::keyword, Kind::id, Kind::string, Kind::natural,
-                            Kind::integer, Kind::real, Kind::keyword, Kind::real, Kind::real, Kind::right));
+    EXPECT_THAT(
+        kinds("(i32.add $x \"s\" 1 -1 1.5 nan -inf 0x1p4)"),
+        ElementsAre(Kind::left, Kind::keyword, Kind::id, Kind::string, Kind::natural, Kind::integer,
+                    Kind::real, Kind::keyword, Kind::real, Kind::real, Kind::right));
     EXPECT_THAT(kinds("0drop 0x 1__0 \"a\"\"b\" $a\"b\" , @x"),
                 ElementsAre(Kind::reserved, Kind::reserved, Kind::reserved, Kind::reserved,
                             Kind::reserved, Kind::reserved, Kind::reserved));
@@ -89,7 +90,8 @@ TEST(Lexer, annotations) {
 
 TEST(Lexer, utf8) {
     EXPECT_TRUE(is_utf8("aé€\xf0\x9f\x98\x80"));
-    for (const char* bad : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+    for (const char* bad :
+         {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
         EXPECT_FALSE(is_utf8(bad));
     }
 }

@@ -50,7 +50,8 @@ TEST(Script, modules) {
 }
 
 TEST(Script, a_bad_module_does_not_end_the_script) {
-    Script script = parse("(module)\n(module\n (func i32.foo))\n(module (func \x01))\n(invoke \"f\")");
+    Script script =
+        parse("(module)\n(module\n (func i32.foo))\n(module (func \x01))\n(invoke \"f\")");
     ASSERT_EQ(script.commands.size(), 4u);
     EXPECT_EQ(*script.commands[1].module->error, "unknown operator i32.foo");
     EXPECT_EQ(script.commands[1].module->error_position, (Position{3, 8}));
@@ -66,7 +67,8 @@ TEST(Script, fields_alone_are_one_module) {
 }
 
 TEST(Script, actions) {
-    Script script = parse(R"w((register "m" $x) (invoke $x "f\00g" (i32.const -1) (ref.extern 7) (ref.null func))
+    Script script = parse(
+        R"w((register "m" $x) (invoke $x "f\00g" (i32.const -1) (ref.extern 7) (ref.null func))
                              (assert_return (get $x "e") (i64.const 0xffff_ffff_ffff_ffff)))w");
     ASSERT_EQ(script.commands.size(), 3u);
     EXPECT_EQ(script.commands[0].name, "m");
@@ -99,22 +101,25 @@ TEST(Script, expectations) {
 }
 
 TEST(Script, values_print_as_they_are_written) {
-    for (const char* text : {"(i32.const -7)", "(i64.const 7)", "(f32.const nan:canonical)", "(f64.const -nan:0x1)",
-                             "(ref.null any)", "(ref.null)", "(ref.host 3)", "(ref.func)",
-                             "(either (i32.const 1) (ref.null))", "(v128.const i64x2 0x1 0xff)"}) {
+    for (const char* text :
+         {"(i32.const -7)", "(i64.const 7)", "(f32.const nan:canonical)", "(f64.const -nan:0x1)",
+          "(ref.null any)", "(ref.null)", "(ref.host 3)", "(ref.func)",
+          "(either (i32.const 1) (ref.null))", "(v128.const i64x2 0x1 0xff)"}) {
         EXPECT_EQ(value(text).to_string(), text);
     }
     EXPECT_EQ(value("(f32.const 1)").to_string(), "(f32.const 0x1p+0)");
 }
 
 TEST(Script, patterns_are_not_arguments) {
-    EXPECT_THAT(error("(invoke \"f\" (f32.const nan:canonical))"), HasSubstr("unexpected token nan:canonical"));
+    EXPECT_THAT(error("(invoke \"f\" (f32.const nan:canonical))"),
+                HasSubstr("unexpected token nan:canonical"));
     EXPECT_THAT(error("(invoke \"f\" (ref.extern))"), HasSubstr("unexpected token )"));
     EXPECT_THAT(error("(invoke \"f\" (either))"), HasSubstr("unexpected token either"));
 }
 
 TEST(Script, assertions) {
-    Script script = parse(R"w((assert_trap (invoke "f") "unreachable") (assert_trap (module) "out of bounds")
+    Script script =
+        parse(R"w((assert_trap (invoke "f") "unreachable") (assert_trap (module) "out of bounds")
                              (assert_exhaustion (invoke "f") "call stack exhausted")
                              (assert_exception (invoke "f"))
                              (assert_malformed (module quote "(") "unexpected token")
@@ -127,7 +132,8 @@ TEST(Script, assertions) {
     EXPECT_EQ(script.commands[2].message, "call stack exhausted");
     EXPECT_EQ(script.commands[3].kind, Command::Kind::assert_exception);
     EXPECT_THAT(*script.commands[4].module->error, StartsWith("unexpected token"));
-    EXPECT_THAT(*script.commands[5].module->error, StartsWith("@custom annotation: missing section name"));
+    EXPECT_THAT(*script.commands[5].module->error,
+                StartsWith("@custom annotation: missing section name"));
     EXPECT_FALSE(script.commands[6].module->error);
     EXPECT_STREQ(to_string(script.commands[7].kind), "assert_unlinkable");
 }
@@ -158,7 +164,8 @@ TEST(Script, hostile_nesting) {
 
 TEST(Script, errors_of_the_script_itself) {
     EXPECT_EQ(error("(module)\n(frobnicate)"), "s.wast:2:2: unknown operator frobnicate");
-    EXPECT_EQ(error("(module"), "s.wast:1:1: unexpected token: end of text, the module is not closed");
+    EXPECT_EQ(error("(module"),
+              "s.wast:1:1: unexpected token: end of text, the module is not closed");
     EXPECT_EQ(error("(assert_return)"), "s.wast:1:15: unexpected token )");
     EXPECT_EQ(error("(wait)"), "s.wast:1:6: unexpected token )");
 }
