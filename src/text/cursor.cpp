@@ -40,15 +40,21 @@ constexpr std::string_view other_keywords[] = {
 
 bool is_known_keyword(std::string_view word) {
     static const std::unordered_set<std::string_view> known = [] {
-        std::unordered_set<std::string_view> words(std::begin(other_keywords), std::end(other_keywords));
-        for (u32 op = 0; op < u32(wasm::Op::count); op++) words.insert(wasm::op_info(wasm::Op(op)).text);
+        std::unordered_set<std::string_view> words(std::begin(other_keywords),
+                                                   std::end(other_keywords));
+        for (u32 op = 0; op < u32(wasm::Op::count); op++) {
+            words.insert(wasm::op_info(wasm::Op(op)).text);
+        }
         return words;
     }();
     if (known.contains(word)) return true;
-    for (std::string_view prefix : {"offset=", "align="}) {
-        if (word.starts_with(prefix)) return classify_number(word.substr(prefix.size())) == Numeral::natural;
+    for (std::string_view prefix : {"offset=", "align=", "nan:"}) {
+        if (!word.starts_with(prefix)) continue;
+        std::string_view number = word.substr(prefix.size());
+        bool is_hex = number.starts_with("0x");
+        return classify_number(number) == Numeral::natural && (is_hex || prefix != "nan:");
     }
-    return word.starts_with("nan:0x") && classify_number(word.substr(4)) == Numeral::natural;
+    return false;
 }
 
 std::string to_string(const SyntaxError& error, std::string_view file) {
@@ -69,8 +75,9 @@ void Cursor::unexpected(const Token& token) {
         case Kind::error: return fail(token, tokens_.error(token));
         case Kind::reserved: return fail(token, "unknown operator " + text);
         case Kind::keyword:
-            if (!is_known_keyword(tokens_.text(token))) return fail(token, "unknown operator " + text);
-            return fail(token, "unexpected token " + text);
+            return fail(token, (is_known_keyword(tokens_.text(token)) ? "unexpected token "
+                                                                      : "unknown operator ") +
+                                   text);
         case Kind::end: return fail(token, "unexpected token: end of text");
         default: return fail(token, "unexpected token " + text);
     }

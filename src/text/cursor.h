@@ -34,7 +34,9 @@ public:
         if (!failed_) at_ = index < end_ ? index : end_;
     }
 
-    const Token& peek(u32 ahead = 0) const { return ahead < end_ - at_ ? tokens_[at_ + ahead] : stop_; }
+    const Token& peek(u32 ahead = 0) const {
+        return ahead < end_ - at_ ? tokens_[at_ + ahead] : stop_;
+    }
     bool is(Kind kind, u32 ahead = 0) const { return peek(ahead).kind == kind; }
     bool is_keyword(std::string_view word, u32 ahead = 0) const {
         const Token& token = peek(ahead);
@@ -64,7 +66,9 @@ public:
 
     bool failed() const { return failed_; }
     const SyntaxError& error() const { return error_; }
-    void fail(const Token& token, std::string message) { fail_at(token.position, std::move(message)); }
+    void fail(const Token& token, std::string message) {
+        fail_at(token.position, std::move(message));
+    }
     void fail_at(Position position, std::string message);
     // Fails with what the suite says of a token that does not belong here.
     void unexpected() { unexpected(peek()); }

@@ -127,7 +127,8 @@ private:
     Section offset_expression();
     Section zero_offset(bool is_64);
     std::string data_strings();
-    void put_data(SegmentMode mode, u32 memory_number, const Section& offset, std::string_view contents);
+    void put_data(SegmentMode mode, u32 memory_number, const Section& offset,
+                  std::string_view contents);
 
     // assemble_types.cpp
     struct TypeUse {

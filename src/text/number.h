@@ -20,7 +20,7 @@ std::optional<u64> parse_natural(std::string_view text);
 // signed nor the unsigned range.
 std::optional<u64> parse_integer(std::string_view text, u32 bits);
 
-// IEEE bits of a natural, an integer, a real, or of "nan", "nan:0x…", "inf" with or without a sign.
+// IEEE bits of a natural, an integer, a real, or of "nan", "nan:0x…", "inf", signed or not.
 enum class FloatError : u8 { none, not_a_number, out_of_range };
 FloatError parse_f32(std::string_view text, u32& bits);
 FloatError parse_f64(std::string_view text, u64& bits);

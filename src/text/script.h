@@ -17,8 +17,8 @@
 
 namespace gpurun::text {
 
-inline constexpr u32 max_thread_nesting = 16;   // threads in threads; then "threads nest too deeply"
-inline constexpr u32 max_either_nesting = 16;   // then "alternatives nest too deeply"
+inline constexpr u32 max_thread_nesting = 16;  // then "threads nest too deeply"
+inline constexpr u32 max_either_nesting = 16;  // then "alternatives nest too deeply"
 
 // An argument of an action, or what an assertion expects for one result. Only expectations have
 // NaN patterns, references without a number, and alternatives.
@@ -85,7 +85,7 @@ struct Command {
         assert_invalid,
         assert_invalid_custom,
         assert_unlinkable,
-        thread,                 // run `commands` in a thread `name` that sees the instances `shared`
+        thread,                 // run `commands` in a thread `name` that sees only `shared`
         wait,                   // wait for the thread `name`
     };
 

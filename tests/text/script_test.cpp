@@ -123,7 +123,7 @@ TEST(Script, assertions) {
                              (assert_exhaustion (invoke "f") "call stack exhausted")
                              (assert_exception (invoke "f"))
                              (assert_malformed (module quote "(") "unexpected token")
-                             (assert_malformed_custom (module quote "(@custom)") "@custom annotation")
+                             (assert_malformed_custom (module quote "(@custom)") "@custom")
                              (assert_invalid (module (func i32.add)) "type mismatch")
                              (assert_unlinkable (module) "unknown import"))w");
     ASSERT_EQ(script.commands.size(), 8u);
