@@ -32,10 +32,12 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
             dead_ = true;
             return;
         case Op::block: open(instr); return;
-        case Op::loop:
-            open(instr).start = here();
+        case Op::loop: {
+            Control& control = open(instr);
+            control.start = here();
             add_point(true);
             return;
+        }
         case Op::if_: return translate_if(instr);
         case Op::else_: return translate_else();
         case Op::end: return translate_end();
