@@ -1,15 +1,10 @@
-# src/runtime for NVIDIA GPUs: bitcode (runtime_nvptx.bc) and PTX (runtime_nvptx.ptx), and the
-# library runtime_ptx that carries the PTX inside the binary (device/runtime_ptx.h).
-# kernels_nvptx.cpp is the one translation unit: it includes what the device needs.
-set(RUNTIME_PTX ${PROJECT_BINARY_DIR}/runtime_nvptx.ptx)
-file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/kernels_nvptx.cpp)
-if(NOT kernels)
-  add_library(runtime_ptx INTERFACE)
-  return()
-endif()
+# src/runtime for NVIDIA GPUs: kernels_nvptx.cpp, the one translation unit, as PTX for the CUDA
+# driver to assemble (one file a variant) and as bitcode. The library runtime_ptx carries the PTX
+# inside the binary (device/runtime_ptx.h).
+set(kernels ${PROJECT_SOURCE_DIR}/src/runtime/kernels_nvptx.cpp)
 
-# The floor: compute capability 7.5, and a PTX version that every driver since CUDA 11.0 reads.
-set(nvptx_flags --target=nvptx64-nvidia-cuda -march=sm_75 --cuda-feature=+ptx70 -nogpulib
+# A PTX version that every driver since CUDA 11.0 reads.
+set(nvptx_flags --target=nvptx64-nvidia-cuda --cuda-feature=+ptx70 -nogpulib
     -ffreestanding -fno-exceptions -fno-rtti -std=gnu++20 -O3 -ffp-contract=off
     -Wall -Wextra -Werror -Wshadow -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src)
 
@@ -23,13 +18,22 @@ function(nvptx_compile output)
     COMMENT "Compiling src/runtime for nvptx64 into ${output}"
     VERBATIM)
 endfunction()
-nvptx_compile(${RUNTIME_PTX} -S)
-nvptx_compile(${PROJECT_BINARY_DIR}/runtime_nvptx.bc -c -emit-llvm)
-add_custom_target(runtime_nvptx ALL DEPENDS ${RUNTIME_PTX} ${PROJECT_BINARY_DIR}/runtime_nvptx.bc)
+
+# The floor is compute capability 7.5; from 8.0 on there is redux.
+set(PTX_GANG_75 ${PROJECT_BINARY_DIR}/gang_75.ptx)
+set(PTX_GANG_80 ${PROJECT_BINARY_DIR}/gang_80.ptx)
+set(PTX_SOLO_75 ${PROJECT_BINARY_DIR}/solo_75.ptx)
+set(RUNTIME_BITCODE ${PROJECT_BINARY_DIR}/runtime_nvptx.bc)
+nvptx_compile(${PTX_GANG_75} -march=sm_75 -S)
+nvptx_compile(${PTX_GANG_80} -march=sm_80 -DGPURUN_HAS_REDUX=1 -S)
+nvptx_compile(${PTX_SOLO_75} -march=sm_75 -DGPURUN_SOLO=1 -S)
+nvptx_compile(${RUNTIME_BITCODE} -march=sm_75 -c -emit-llvm)
+set(ptx_files ${PTX_GANG_75} ${PTX_GANG_80} ${PTX_SOLO_75})
+add_custom_target(runtime_nvptx ALL DEPENDS ${ptx_files} ${RUNTIME_BITCODE})
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/runtime_ptx.cpp.in runtime_ptx.cpp @ONLY)
 set_source_files_properties(${PROJECT_BINARY_DIR}/runtime_ptx.cpp PROPERTIES
-                            OBJECT_DEPENDS ${RUNTIME_PTX})
+                            OBJECT_DEPENDS "${ptx_files}")
 add_library(runtime_ptx STATIC ${PROJECT_BINARY_DIR}/runtime_ptx.cpp)
 target_include_directories(runtime_ptx PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_dependencies(runtime_ptx runtime_nvptx)

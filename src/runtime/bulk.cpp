@@ -5,9 +5,6 @@
 namespace gpurun::rt {
 namespace {
 
-constexpr u64 chunk_bytes = 64 << 10;
-constexpr u64 chunk_elements = 4 << 10;
-
 u64 get_width(const u32* fp, u32 slot, bool is_64) {
     return is_64 ? get<u64>(fp, slot) : get<u32>(fp, slot);
 }

@@ -39,7 +39,7 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 }
 
 template <bool stepping>
-ThreadState interpret(const Process& p, u32 thread_index, s64 quantum) {
+ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_unused]] u32 enough) {
 #if INTERPRETER_IS_THREADED
     static const void* const labels[] = {
 #define OP(name) &&label_##name,
@@ -348,6 +348,7 @@ out_of_bounds: {
     TRAP(memory_out_of_bounds)
 }
 yield:
+    __attribute__((unused));
     state = ThreadState::ready;
     goto leave;
 trapped:
@@ -355,6 +356,7 @@ trapped:
     state = ThreadState::trapped;
 leave:
     INTERPRETER_END
+    if (thread_index == 0) return ThreadState::ready;
     word(thread, thread_pc) = pc;
     word(thread, thread_fp) = index_of(p.words, fp);
     word(thread, thread_rp) = index_of(p.words, rp);
@@ -365,12 +367,12 @@ leave:
 
 }  // namespace
 
-ThreadState run(const Process& process, u32 thread, s64 quantum) {
-    return interpret<false>(process, thread, quantum);
+ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough) {
+    return interpret<false>(process, thread, quantum, enough);
 }
 
 ThreadState step(const Process& process, u32 thread, s64 quantum) {
-    return interpret<true>(process, thread, quantum);
+    return interpret<true>(process, thread, quantum, 0);
 }
 
 }  // namespace gpurun::rt

@@ -6,11 +6,14 @@
 
 namespace gpurun::rt {
 
+// On platforms with several lanes to a warp all lanes call it together, those without a thread
+// with 0; and it returns once no more than `enough` of their threads can go on.
+//
 // `quantum` counts backward branches and calls. Returns the state left in the thread's words;
 // `ready` means that the quantum was used up.
-ThreadState run(const Process& process, u32 thread, s64 quantum);
+ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough = 0);
 
 // The same, but `quantum` counts single instructions of code.
-ThreadState step(const Process& process, u32 thread, s64 quantum);
+[[maybe_unused]] ThreadState step(const Process& process, u32 thread, s64 quantum);
 
 }  // namespace gpurun::rt

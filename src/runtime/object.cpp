@@ -5,8 +5,6 @@
 namespace gpurun::rt {
 namespace {
 
-constexpr u64 chunk_elements = 4 << 10;
-
 u32 local_type(const Process& p, const u32* instance, u32 id) {
     return reinterpret_cast<const u32*>(p.code + module_of(p, instance).types)[id];
 }

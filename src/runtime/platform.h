@@ -11,6 +11,11 @@
 #include "base/ints.h"
 
 #if defined(__NVPTX__)
+#if GPURUN_SOLO
+#include "runtime/platform_solo.h"
+#else
+#include "runtime/platform_gang.h"
+#endif
 #include "runtime/platform_nvptx.h"
 #else
 #include "runtime/platform_host.h"

@@ -26,6 +26,10 @@ struct Registers {
     Trap trap;
 };
 
+// How much of a long operation is done before its thread can be interrupted.
+inline constexpr u64 chunk_bytes = 64 << 10;
+inline constexpr u64 chunk_elements = 4 << 10;
+
 // What an out-of-line instruction wants next.
 enum class Outcome : u32 {
     next,     // go on at pc
@@ -118,13 +122,14 @@ struct ElemSegment {
 };
 
 // Calls `ref`, whose slot 0 is slot `base` of the current frame.
-Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc);
+[[gnu::noinline]] Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc);
 
-// One instruction out of line, by the families of code_ops.def.
-Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w);
-Outcome run_bulk(const Process& p, Registers& r, u64 w);
-Outcome run_object(const Process& p, Registers& r, u64 w);
-Outcome run_vector(const Process& p, Registers& r, u64 w);
-Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w);
+// One instruction out of line, by the families of code_ops.def. Never inlined: they would take
+// the loop's registers.
+[[gnu::noinline]] Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_bulk(const Process& p, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_object(const Process& p, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_vector(const Process& p, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w);
 
 }  // namespace gpurun::rt

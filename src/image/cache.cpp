@@ -1,0 +1,110 @@
+// Files of: magic, hash of the content, length of the key, key, content.
+#include "image/cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/format.h"
+
+namespace gpurun::image {
+namespace {
+
+constexpr u64 magic = 0x3145484341435247;  // "GRCACHE1"
+
+struct Header {
+    u64 magic, content_hash, key_size, content_size;
+};
+
+bool read_all(int file, void* to, usize size) {
+    for (usize done = 0; done < size;) {
+        ssize_t got = read(file, static_cast<char*>(to) + done, size - done);
+        if (got <= 0) return false;
+        done += usize(got);
+    }
+    return true;
+}
+
+bool write_all(int file, const void* from, usize size) {
+    for (usize done = 0; done < size;) {
+        ssize_t put = write(file, static_cast<const char*>(from) + done, size - done);
+        if (put <= 0) return false;
+        done += usize(put);
+    }
+    return true;
+}
+
+std::string_view as_text(std::span<const u8> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void make_folders(const std::string& path) {
+    for (usize at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+        mkdir(path.substr(0, at).c_str(), 0777);
+    mkdir(path.c_str(), 0777);
+}
+
+}  // namespace
+
+// FNV-1a over 64-bit words: quick, and only ever a guard against accidents.
+u64 hash(std::string_view bytes, u64 seed) {
+    u64 h = 0xcbf29ce484222325 ^ seed;
+    usize i = 0;
+    for (; i + 8 <= bytes.size(); i += 8) {
+        u64 word;
+        std::memcpy(&word, bytes.data() + i, 8);
+        h = (h ^ word) * 0x100000001b3;
+        h ^= h >> 29;
+    }
+    for (; i < bytes.size(); i++) h = (h ^ u8(bytes[i])) * 0x100000001b3;
+    return h ^ h >> 32;
+}
+
+std::string Cache::default_folder() {
+    if (const char* folder = std::getenv("GPURUN_CACHE")) return folder;
+    if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder && *folder) return std::string(folder) + "/gpu-run";
+    if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/gpu-run";
+    return "";
+}
+
+std::string Cache::path_of(std::string_view key) const {
+    return format("%s/%016llx%016llx", folder_.c_str(), (unsigned long long)hash(key), (unsigned long long)hash(key, 1));
+}
+
+std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
+    if (folder_.empty()) return std::nullopt;
+    int file = open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    Header header;
+    struct stat info;
+    std::optional<std::vector<u8>> content;
+    if (read_all(file, &header, sizeof header) && header.magic == magic && header.key_size == key.size() &&
+        fstat(file, &info) == 0 && u64(info.st_size) == sizeof header + header.key_size + header.content_size) {
+        std::string stored_key(header.key_size, '\0');
+        std::vector<u8> bytes(header.content_size);
+        if (read_all(file, stored_key.data(), stored_key.size()) && stored_key == key &&
+            read_all(file, bytes.data(), bytes.size()) && hash(as_text(bytes)) == header.content_hash)
+            content = std::move(bytes);
+    }
+    close(file);
+    return content;
+}
+
+void Cache::put(std::string_view key, std::span<const u8> content) const {
+    if (folder_.empty()) return;
+    make_folders(folder_);
+    std::string path = path_of(key), temporary = path + format(".%d", getpid());
+    int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) return;
+    Header header{magic, hash(as_text(content)), key.size(), content.size()};
+    bool written = write_all(file, &header, sizeof header) && write_all(file, key.data(), key.size()) &&
+                   write_all(file, content.data(), content.size());
+    written = close(file) == 0 && written;
+    if (!written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
+}
+
+}  // namespace gpurun::image

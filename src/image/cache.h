@@ -1,0 +1,33 @@
+// A folder of things that take long to make, named by a hash of what they were made from.
+// Entries are written whole and renamed into place, so that processes can share it; one that
+// does not check out is ignored.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ints.h"
+
+namespace gpurun::image {
+
+class Cache {
+public:
+    // An empty folder name: nothing is kept.
+    explicit Cache(std::string folder) : folder_(std::move(folder)) {}
+    // $GPURUN_CACHE, $XDG_CACHE_HOME/gpu-run or ~/.cache/gpu-run; the first may be empty.
+    static std::string default_folder();
+
+    std::optional<std::vector<u8>> get(std::string_view key) const;
+    void put(std::string_view key, std::span<const u8> content) const;  // failing is no error
+
+private:
+    std::string path_of(std::string_view key) const;
+    std::string folder_;
+};
+
+u64 hash(std::string_view bytes, u64 seed = 0);
+
+}  // namespace gpurun::image

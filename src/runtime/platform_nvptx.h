@@ -1,0 +1,230 @@
+// NVIDIA GPUs as a platform: what does not depend on how lanes share a warp. The kernel file
+// includes platform_gang.h (a process a lane) or platform_solo.h (a process a warp) first: they
+// say how words lie and how one instruction follows another.
+#pragma once
+
+#include "base/ints.h"
+
+namespace gpurun::rt {
+
+inline constexpr u32 warp_lanes = 32;
+// ---- lanes -------------------------------------------------------------------------
+
+inline u32 lane_id() {
+    u32 id;
+    asm("mov.u32 %0, %%laneid;" : "=r"(id));
+    return id;
+}
+inline u32 block_thread() {
+    u32 id;
+    asm("mov.u32 %0, %%tid.x;" : "=r"(id));
+    return id;
+}
+inline u32 global_thread() {
+    u32 thread = block_thread(), block, size;
+    asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    asm("mov.u32 %0, %%ntid.x;" : "=r"(size));
+    return block * size + thread;
+}
+
+// All lanes of the warp take part in these.
+inline u32 ballot(bool value) {
+    u32 mask;
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
+                 : "=r"(mask)
+                 : "r"(u32(value)));
+    return mask;
+}
+inline u32 shuffle(u32 value, u32 from_lane) {
+    u32 result;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(result) : "r"(value), "r"(from_lane));
+    return result;
+}
+inline void sync_warp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
+inline u32 warp_min(u32 value) {
+#if GPURUN_HAS_REDUX
+    u32 result;
+    asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
+    return result;
+#else
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+        u32 other;
+        asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;"
+                     : "=r"(other)
+                     : "r"(value), "r"(distance));
+        value = other < value ? other : value;
+    }
+    return value;
+#endif
+}
+
+inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
+inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
+
+// ---- plain memory ------------------------------------------------------------------
+
+// The hardware faults on misaligned access: such ones go byte by byte.
+template <class T>
+inline T load_bytes(const u8* p) {
+    if (reinterpret_cast<usize>(p) % sizeof(T) == 0) return *reinterpret_cast<const T*>(p);
+    T value;
+    u8* to = reinterpret_cast<u8*>(&value);
+    for (u32 i = 0; i < sizeof(T); i++) to[i] = p[i];
+    return value;
+}
+template <class T>
+inline void store_bytes(u8* p, T value) {
+    if (reinterpret_cast<usize>(p) % sizeof(T) == 0) {
+        *reinterpret_cast<T*>(p) = value;
+        return;
+    }
+    const u8* from = reinterpret_cast<const u8*>(&value);
+    for (u32 i = 0; i < sizeof(T); i++) p[i] = from[i];
+}
+
+inline void copy_bytes(u8* to, const u8* from, u64 count) {
+    bool aligned = ((reinterpret_cast<usize>(to) | reinterpret_cast<usize>(from) | count) & 7) == 0;
+    if (to <= from || to >= from + count) {
+        if (aligned) {
+            for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = *reinterpret_cast<const u64*>(from + i);
+        } else {
+            for (u64 i = 0; i < count; i++) to[i] = from[i];
+        }
+    } else if (aligned) {
+        for (u64 i = count; i > 0; i -= 8) *reinterpret_cast<u64*>(to + i - 8) = *reinterpret_cast<const u64*>(from + i - 8);
+    } else {
+        for (u64 i = count; i > 0; i--) to[i - 1] = from[i - 1];
+    }
+}
+inline void fill_bytes(u8* to, u8 value, u64 count) {
+    if (((reinterpret_cast<usize>(to) | count) & 7) == 0) {
+        u64 wide = value * 0x0101010101010101ull;
+        for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = wide;
+    } else {
+        for (u64 i = 0; i < count; i++) to[i] = value;
+    }
+}
+
+// Slots: words of one lane, lane_stride apart.
+template <class T>
+inline T load_slot(const u32* slot) {
+    static_assert(sizeof(T) % 4 == 0);
+    struct Words {
+        u32 word[sizeof(T) / 4];
+    } words;
+    for (u32 i = 0; i < sizeof(T) / 4; i++) words.word[i] = slot[i * lane_stride];
+    return __builtin_bit_cast(T, words);
+}
+template <class T>
+inline void store_slot(u32* slot, T value) {
+    struct Words {
+        u32 word[sizeof(T) / 4];
+    } words = __builtin_bit_cast(Words, value);
+    for (u32 i = 0; i < sizeof(T) / 4; i++) slot[i * lane_stride] = words.word[i];
+}
+
+// ---- atomics -----------------------------------------------------------------------
+
+// Sequentially consistent at device scope, in PTX: clang drops order and scope.
+inline void atomic_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
+
+inline u32 atom_add(u32* p, u32 v) {
+    u32 old;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}
+inline u32 atom_cas(u32* p, u32 expected, u32 v) {
+    u32 old;
+    asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(p), "r"(expected), "r"(v) : "memory");
+    return old;
+}
+inline u64 atom_cas(u64* p, u64 expected, u64 v) {
+    u64 old;
+    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(p), "l"(expected), "l"(v) : "memory");
+    return old;
+}
+inline u32 load_relaxed(const u32* p) {
+    u32 value;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+    return value;
+}
+
+// Narrow ones work on the aligned word around them.
+template <class T>
+struct AtomicCell {
+    using Word = u32;
+    u32* word;
+    u32 shift;
+    explicit AtomicCell(u8* p)
+        : word(reinterpret_cast<u32*>(reinterpret_cast<usize>(p) & ~usize{3})),
+          shift(u32(reinterpret_cast<usize>(p) & 3) * 8) {}
+    T extract(u32 w) const { return T(w >> shift); }
+    u32 insert(u32 w, T value) const {
+        u32 mask = u32(T(~T{0})) << shift;
+        return (w & ~mask) | u32(value) << shift;
+    }
+};
+template <>
+struct AtomicCell<u32> {
+    using Word = u32;
+    u32* word;
+    explicit AtomicCell(u8* p) : word(reinterpret_cast<u32*>(p)) {}
+    u32 extract(u32 w) const { return w; }
+    u32 insert(u32, u32 value) const { return value; }
+};
+template <>
+struct AtomicCell<u64> {
+    using Word = u64;
+    u64* word;
+    explicit AtomicCell(u8* p) : word(reinterpret_cast<u64*>(p)) {}
+    u64 extract(u64 w) const { return w; }
+    u64 insert(u64, u64 value) const { return value; }
+};
+
+// Ends: a failed exchange means that another lane's succeeded.
+template <class T, class F>
+inline T atomic_update(u8* p, F update) {
+    AtomicCell<T> cell(p);
+    atomic_fence();
+    typename AtomicCell<T>::Word seen = *const_cast<volatile typename AtomicCell<T>::Word*>(cell.word);
+    for (;;) {
+        auto old = atom_cas(cell.word, seen, cell.insert(seen, update(cell.extract(seen))));
+        if (old == seen) {
+            atomic_fence();
+            return cell.extract(seen);
+        }
+        seen = old;
+    }
+}
+template <class T>
+inline T atomic_load(const u8* p) {
+    atomic_fence();
+    T value = *reinterpret_cast<const volatile T*>(p);
+    atomic_fence();
+    return value;
+}
+template <class T>
+inline void atomic_store(u8* p, T value) {
+    atomic_fence();
+    *reinterpret_cast<volatile T*>(p) = value;
+    atomic_fence();
+}
+#define GPURUN_RMW(name, expression)                                            \
+    template <class T>                                                          \
+    inline T atomic_rmw_##name(u8* p, T value) {                                \
+        return atomic_update<T>(p, [value](T old) { return T(expression); });   \
+    }
+GPURUN_RMW(add, old + value)
+GPURUN_RMW(sub, old - value)
+GPURUN_RMW(and, old & value)
+GPURUN_RMW(or, old | value)
+GPURUN_RMW(xor, old ^ value)
+GPURUN_RMW(xchg, ((void)old, value))
+#undef GPURUN_RMW
+template <class T>
+inline T atomic_cmpxchg(u8* p, T expected, T replacement) {
+    return atomic_update<T>(p, [=](T old) { return old == expected ? replacement : old; });
+}
+
+}  // namespace gpurun::rt
