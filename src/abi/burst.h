@@ -10,6 +10,8 @@ struct WordRange {
     u32 begin, end;
 };
 
+inline constexpr u32 burst_ranges = 3;
+
 // One launch that runs many processes of one template to their end. Addresses are the device's.
 struct BurstParams {
     u64 code;
@@ -33,9 +35,9 @@ struct BurstParams {
     u32 stack;           // word index: arguments go there, results are read there
     u32 argument_words, result_words, result_stride;
     u32 memory_count;
-    WordRange ranges[2];
+    WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstParams) == 13 * 8 + 10 * 4 + 16);
+static_assert(sizeof(BurstParams) == 13 * 8 + 10 * 4 + burst_ranges * 8);
 
 // One thread of one process, run by a warp of its own.
 struct SoloParams {

@@ -1,5 +1,5 @@
-// Where processes run. A Space is the memory of one process on a device, with the code memory
-// it runs from; the host reads and writes it by index, never by pointer.
+// Where processes run: the CPU, or a GPU. The host reads and writes a process's memory by index,
+// never by pointer.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,29 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "abi/burst.h"
 #include "abi/layout.h"
 #include "base/result.h"
 
 namespace gpurun::device {
 
-// What is reserved. Untouched parts cost address space only, where the device can do that.
+struct DeviceInfo {
+    std::string id;          // "cpu", "cuda:0"
+    std::string name;
+    std::string driver;      // version, or empty
+    u32 capability = 0;      // 75 is 7.5; 0 on the CPU
+    u32 multiprocessors = 0; // cores on the CPU
+    u32 lanes = 0;           // that can be resident at once
+    u64 memory_total = 0, memory_free = 0;
+    bool has_watchdog = false;
+    bool reserves_lazily = false;  // untouched memory costs nothing
+};
+
+// What a Space reserves.
 struct Sizes {
     u64 code_words = 0;
     u64 words = 0;
@@ -24,16 +40,24 @@ struct Sizes {
 struct RunControl {
     const std::atomic<bool>* stop = nullptr;
     std::optional<std::chrono::steady_clock::time_point> deadline;
+
+    bool wants_stop() const {
+        return (stop && stop->load(std::memory_order_relaxed)) ||
+               (deadline && std::chrono::steady_clock::now() >= *deadline);
+    }
 };
 
+// The memory of one process, with the code memory it runs from.
 class Space {
 public:
     virtual ~Space() = default;
 
     // All memory is zero at first. Ranges are the caller's to keep inside the sizes.
     virtual Result<void> write_code(u32 position, std::span<const u64> words) = 0;
+    virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
     virtual Result<void> read_words(u32 index, std::span<u32> words) = 0;
+    virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
     virtual Result<void> read_bytes(u64 offset, std::span<u8> bytes) = 0;
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
@@ -42,6 +66,42 @@ public:
     virtual Result<ThreadState> step(u32 thread, u64 count) = 0;
 };
 
+// Many processes of one template, each with arguments of its own, run to their end.
+struct Burst {
+    std::vector<u64> code;
+    std::vector<u32> words;         // of one process, before it begins
+    std::vector<WordRange> ranges;  // what of them is not zero; burst_ranges at the most
+    std::vector<u8> bytes;          // of one process; the rest up to bytes_per_process is zero
+    u64 bytes_per_process = 0;
+    std::vector<u32> memories;      // indices of the memory records
+    u32 thread = 0, stack = 0;      // word indices
+    u32 processes = 0;
+    u32 argument_words = 0, result_words = 0;
+    std::vector<u32> arguments;     // argument_words for each process
+};
+
+struct BurstOutcome {
+    u32 stride = 0;             // words of a process's result (abi/burst.h)
+    std::vector<u32> results;
+    double seconds = 0;         // from launch to end
+    u32 slots = 0, launches = 0;
+    std::span<const u32> of(u32 process) const { return {results.data() + usize(process) * stride, stride}; }
+};
+
+class Device {
+public:
+    virtual ~Device() = default;
+    virtual const DeviceInfo& info() const = 0;
+    virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
+    virtual Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) = 0;
+};
+
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes);
+
+// "cpu", "cuda", "cuda:1", or "auto": a GPU if there is one.
+Result<std::unique_ptr<Device>> open_device(std::string_view id);
+
+// What is here. `missing` says why there is no GPU, if there is none.
+std::vector<DeviceInfo> list_devices(std::string& missing);
 
 }  // namespace gpurun::device

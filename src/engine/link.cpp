@@ -91,7 +91,7 @@ Result<Extern> Store::make_table(const wasm::Table& table, const std::vector<u32
                             (unsigned long long)limits.min, options_.table_elements)};
     // Room to grow, but not for every table that never will.
     u64 capacity = std::min(
-        max, std::max<u64>(limits.min, std::min<u64>(options_.table_elements, limits.min + 4096)));
+        max, std::max<u64>(limits.min, std::min<u64>(options_.table_elements, limits.min + options_.table_growth)));
     Extern made;
     made.kind = ExternKind::table;
     made.at = TRY(take_words(table_words, "a table"));
@@ -169,8 +169,8 @@ Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Modul
                                                const device::RunControl& control) {
     const wasm::Module& module = *module_ptr;
     CHECK(imports.size() == module.imports.size());
-    if (instances_.size() == max_instances)
-        return Error{format("a process holds %u instances at the most", max_instances)};
+    if (instances_.size() == options_.instances)
+        return Error{format("a process holds %u instances at the most", options_.instances)};
     u32 code = TRY(load_code(module_ptr));
     const std::vector<u32>& types = codes_[code].types;
     for (usize i = 0; i < imports.size(); i++) {

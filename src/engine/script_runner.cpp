@@ -99,8 +99,9 @@ public:
 
     Result<ScriptReport> run(const text::Script& script) {
         StoreOptions store_options;
-        store_options.memory_bytes = u64{1} << 30;
-        store_ = TRY(Store::create(store_options));
+        if (options_.device) store_options = options_for(options_.device->info());
+        store_options.memory_bytes = std::min(store_options.memory_bytes, u64{1} << 30);
+        store_ = options_.device ? TRY(Store::create(store_options, *options_.device)) : TRY(Store::create(store_options));
         spectest_ = TRY(builtin(spectest_source));
         registered_["spectest"] = spectest_;
         for (const Command& command : script.commands) execute(command);

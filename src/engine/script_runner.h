@@ -16,6 +16,7 @@ struct ScriptReport {
 struct ScriptOptions {
     std::function<void(const std::string&)> say;  // each failure: "file.wast:12: …"
     device::RunControl control;
+    device::Device* device = nullptr;  // the CPU if there is none
 };
 
 // An Error means that the script could not be read at all.

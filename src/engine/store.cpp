@@ -30,26 +30,45 @@ void append_bytes(std::vector<u64>& to, std::span<const u8> bytes) {
 
 }  // namespace
 
+StoreOptions options_for(const device::DeviceInfo& device) {
+    StoreOptions options;
+    if (device.reserves_lazily) return options;
+    options.heap_words = 1 << 24;
+    options.instance_words = 1 << 24;
+    options.code_words = 1 << 24;
+    options.all_memory_bytes = device.memory_free / 4;
+    options.memory_bytes = options.all_memory_bytes / 256 & ~u64{0xffff};
+    return options;
+}
+
 Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {
+    static const std::unique_ptr<device::Device> cpu = std::move(*device::open_device("cpu"));
+    return create(options, *cpu);
+}
+
+Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, device::Device& device) {
     std::unique_ptr<Store> store(new Store(options));
-    TRY(store->prepare());
+    TRY(store->prepare(device));
     return store;
 }
 
-Result<void> Store::prepare() {
-    u64 fixed = process_first_free + (max_instances + 1) + thread_words;
-    // What instances and tables take comes on top; they are few unless a script makes many.
-    words_ = fixed + options_.stack_slots + options_.heap_words + (u64{1} << 28);
+Result<void> Store::prepare(device::Device& device) {
+    constexpr u32 min_stack_slots = 64;
+    if (options_.stack_slots < min_stack_slots)
+        return Error{format("a stack of %u slots is too small: --stack takes %u at the least",
+                            options_.stack_slots, min_stack_slots)};
+    u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
+    words_ = fixed + options_.stack_slots + options_.heap_words + options_.instance_words;
     if (words_ > max_words)
         return Error{format("stack and heap together may take %u words, not %llu; ask for less with "
                             "--stack or --heap", max_words, (unsigned long long)words_)};
-    space_ = TRY(device::make_cpu_space({options_.code_words, words_, options_.all_memory_bytes}));
+    space_ = TRY(device.make_space(sizes()));
 
     const u64 stubs[] = {code_word(CodeOp::halt), code_word(CodeOp::ret)};
     TRY(space_->write_code(halt_position, stubs));
 
     next_word_ = process_first_free;
-    instance_table_ = TRY(take_words(max_instances + 1, "the instance table"));
+    instance_table_ = TRY(take_words(options_.instances + 1, "the instance table"));
     thread_ = TRY(take_words(thread_words, "the thread"));
     stack_ = TRY(take_words(options_.stack_slots, "the stack"));
     stack_end_ = u32(next_word_);
@@ -124,8 +143,10 @@ Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
         for (u32 i = 0; i < count; i++) ids[start + i] = first + i;
         start += count;
     }
+    // If they do not fit, the next module that loads tries again.
     std::vector<u64> infos;
-    for (u32 id = u32(type_positions_.size()); id < types_.size(); id++) {
+    const usize known = type_positions_.size();
+    for (u32 id = u32(known); id < types_.size(); id++) {
         type_positions_.push_back(next_code_ + position_of(infos.size()));
         const wasm::SubType& type = types_[id];
         u32 depth = types_.depth(id);
@@ -135,7 +156,11 @@ Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
         infos.push_back(code_pair(u32(type.kind), depth));
         append_u32s(infos, supers);
     }
-    TRY(append_code(infos));
+    Result<void> appended = append_code(infos);
+    if (!appended) {
+        type_positions_.resize(known);
+        return appended.error();
+    }
     return ids;
 }
 
@@ -208,12 +233,18 @@ Result<void> Store::begin_thread(u32 entry, u32 instance_at, std::span<const u32
     thread[thread_fp] = stack_;
     thread[thread_rp] = bottom;
     thread[thread_instance] = instance_at;
-    u64 fuel = options_.fuel.value_or(0);
-    thread[thread_fuel] = u32(fuel);
-    thread[thread_fuel + 1] = u32(fuel >> 32);
     thread[thread_stack] = stack_;
     thread[thread_stack_end] = stack_end_;
-    return space_->write_words(thread_, thread);
+    TRY(space_->write_words(thread_, thread));
+    return set_fuel(options_.fuel.value_or(0));
+}
+
+Result<u64> Store::fuel() { return read_wide(thread_ + thread_fuel); }
+
+Result<void> Store::set_fuel(u64 fuel) {
+    fuel = std::min<u64>(fuel, ~u64{0} >> 1);  // it is signed there
+    const u32 words[2] = {u32(fuel), u32(fuel >> 32)};
+    return space_->write_words(thread_ + thread_fuel, words);
 }
 
 Result<void> Store::begin_call(const Extern& func, std::span<const Value> arguments) {
@@ -242,15 +273,24 @@ Result<Completion> Store::resume(const Extern& func, const RunControl& control) 
 Result<Completion> Store::finish_call(const Extern& func, ThreadState state) {
     Completion completion = TRY(complete(state));
     if (completion.kind != Completion::Kind::returned) return completion;
-    u32 at = stack_;
-    for (ValType type : type_of(func).results) {
-        u32 count = translate::words_of(type);
-        Value value{type};
-        TRY(space_->read_words(at, {value.bits.word, count}));
-        completion.results.push_back(value);
-        at += count;
-    }
+    u32 count = 0;
+    for (ValType type : type_of(func).results) count += translate::words_of(type);
+    std::vector<u32> words(count);
+    TRY(space_->read_words(stack_, words));
+    completion.results = results_from(func, words);
     return completion;
+}
+
+std::vector<Value> Store::results_from(const Extern& func, std::span<const u32> words) const {
+    std::vector<Value> results;
+    for (ValType type : type_of(func).results) {
+        Value value{type};
+        u32 count = translate::words_of(type);
+        std::copy_n(words.begin(), count, value.bits.word);
+        words = words.subspan(count);
+        results.push_back(value);
+    }
+    return results;
 }
 
 Result<Completion> Store::complete(ThreadState state) {
@@ -270,23 +310,26 @@ Result<Completion> Store::complete(ThreadState state) {
     return completion;
 }
 
+std::optional<Frame> Store::frame_at(u32 position) const {
+    for (const LoadedCode& code : codes_) {
+        if (position < code.begin || position >= code.instantiate) continue;
+        auto first = code.entries.begin() + code.module->imported_funcs;
+        auto after = std::upper_bound(first, code.entries.end(), position);
+        if (after == first) continue;
+        u32 func = u32(after - code.entries.begin() - 1);
+        translate::Options options;
+        options.metered = options_.fuel.has_value();
+        translate::FunctionMap map = translate::map_function(*code.module, func, options);
+        return Frame{code.module->func_name(func), func, map.wasm_offset_at(position - code.entries[func])};
+    }
+    return std::nullopt;
+}
+
 Result<std::vector<Frame>> Store::backtrace() {
     constexpr usize max_frames = 100;
     std::vector<Frame> frames;
     auto add = [&](u32 position) {
-        for (const LoadedCode& code : codes_) {
-            if (position < code.begin || position >= code.instantiate) continue;
-            auto first = code.entries.begin() + code.module->imported_funcs;
-            auto after = std::upper_bound(first, code.entries.end(), position);
-            if (after == first) continue;
-            u32 func = u32(after - code.entries.begin() - 1);
-            translate::Options options;
-            options.metered = options_.fuel.has_value();
-            translate::FunctionMap map = translate::map_function(*code.module, func, options);
-            frames.push_back({code.module->func_name(func), func,
-                              map.wasm_offset_at(position - code.entries[func])});
-            return;
-        }
+        if (std::optional<Frame> frame = frame_at(position)) frames.push_back(std::move(*frame));
     };
     add(TRY(read_word(thread_ + thread_pc)));
     u32 record = TRY(read_word(thread_ + thread_rp));

@@ -20,14 +20,20 @@ namespace gpurun::engine {
 
 // How much a process may have. Exceeding one is an error or a trap, as said.
 struct StoreOptions {
-    u32 stack_slots = 1 << 20;             // of a thread: "call stack exhausted"
+    u32 stack_slots = 1 << 20;             // of a thread: "call stack exhausted"; at least 64
     u32 heap_words = 1 << 26;              // objects and exceptions: "object heap exhausted"
     u32 table_elements = 10'000'000;       // of one table: table.grow fails, or linking
     u64 memory_bytes = u64{4} << 30;       // of one memory: memory.grow fails, or linking
     u64 all_memory_bytes = u64{1} << 42;   // address space for all of them: linking fails
     u64 code_words = u64{1} << 30;         // of all modules: loading fails
+    u32 instances = max_instances;         // linking fails
+    u32 instance_words = 1 << 28;          // globals, tables, segments of all instances: linking fails
+    u32 table_growth = 4096;               // elements that a table without a maximum can grow by
     std::optional<u64> fuel;               // for each call: "out of fuel"
 };
+
+// What fits a device: defaults are generous where memory is only taken once it is touched.
+StoreOptions options_for(const device::DeviceInfo& device);
 
 // Something that an instance exports or imports. Types are the store's.
 struct Extern {
@@ -72,7 +78,9 @@ private:
 
 class Store {
 public:
+    // On a device that outlives it; the CPU if none is given.
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options);
+    static Result<std::unique_ptr<Store>> create(const StoreOptions& options, device::Device& device);
 
     // Imports in the module's order. An Error means that it could not be linked; whatever
     // happens later is in `completion`, and the instance may be in use even if that is a trap.
@@ -94,6 +102,22 @@ public:
     Result<Completion> resume(const Extern& func, const device::RunControl& control);
     u32 thread() const { return thread_; }
     device::Space& space() { return *space_; }
+    // What is left of a call's fuel; a call that ran out goes on once it has more.
+    Result<u64> fuel();
+    Result<void> set_fuel(u64 fuel);
+
+    // Copies the process as it stands, code and all, into an empty space of the same sizes; it
+    // goes on there, and the old space is gone.
+    Result<void> move_to(std::unique_ptr<device::Space> space);
+    device::Sizes sizes() const { return {options_.code_words, words_, options_.all_memory_bytes}; }
+
+    // Processes that begin where this one is now and call `func`: the words of their arguments
+    // one process after another.
+    Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words, u32 processes);
+    // Results of `func` from their words.
+    std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
+    // Where a position of the code stands.
+    std::optional<Frame> frame_at(u32 position) const;
 
     Result<Value> read_global(const Extern& global);
     const wasm::FuncType& type_of(const Extern& func) const { return types_[func.type].func; }
@@ -113,7 +137,7 @@ private:
     };
 
     explicit Store(const StoreOptions& options) : options_(options) {}
-    Result<void> prepare();
+    Result<void> prepare(device::Device& device);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
     wasm::ValType store_type(wasm::ValType type, const std::vector<u32>& types) const;

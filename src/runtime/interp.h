@@ -9,7 +9,7 @@ namespace gpurun::rt {
 // On platforms with several lanes to a warp all lanes call it together, those without a thread
 // with 0; and it returns once no more than `enough` of their threads can go on.
 //
-// `quantum` counts backward branches and calls. Returns the state left in the thread's words;
+// `quantum` is about how many words of code may run. Returns the state left in the thread's words;
 // `ready` means that the quantum was used up.
 ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough = 0);
 

@@ -85,22 +85,24 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         pc += (n); \
         DISPATCH   \
     }
-// Goes on at pc, by way of a call or another step of a long operation: counts.
+// Goes on at pc, by way of a call or another step of a long operation: counts, for what the
+// callee's code may be, or 64 KiB of memory.
 #define GO_COUNTED                                             \
     {                                                          \
         if constexpr (!stepping) {                             \
-            if (--quantum < 0) [[unlikely]] goto yield;        \
+            quantum -= 128;                                    \
+            if (quantum < 0) [[unlikely]] goto yield;          \
         }                                                      \
         DISPATCH                                               \
     }
-// Goes to pc + distance; backward, it looks at the quantum first.
-#define GO(distance)                                      \
-    {                                                     \
-        const s32 go_distance = (distance);               \
-        pc += u32(go_distance);                           \
-        if constexpr (!stepping) {                        \
-            quantum += go_distance >> 31;                 \
-            if (quantum < 0) [[unlikely]] goto yield;     \
-        }                                                 \
-        DISPATCH                                          \
+// Goes to pc + distance; backward, it counts as many words as the loop may have run.
+#define GO(distance)                                           \
+    {                                                          \
+        const s32 go_distance = (distance);                    \
+        pc += u32(go_distance);                                \
+        if constexpr (!stepping) {                             \
+            quantum += go_distance & (go_distance >> 31);      \
+            if (quantum < 0) [[unlikely]] goto yield;          \
+        }                                                      \
+        DISPATCH                                               \
     }

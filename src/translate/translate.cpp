@@ -55,6 +55,12 @@ std::vector<Piece> split(const wasm::Module& module, const InstanceLayout& layou
     return pieces;
 }
 
+FunctionCode finish_alone(FunctionTranslator& translator, FunctionCode result) {
+    result.words = std::move(translator.code);
+    for (const CallFixup& call : translator.calls) result.callees.push_back({call.position, call.func});
+    return result;
+}
+
 }  // namespace
 
 Result<Code> translate(const wasm::Module& module, const Options& options) {
@@ -109,6 +115,21 @@ FunctionMap map_function(const wasm::Module& module, u32 func, const Options& op
     translator.map = &map;
     translator.translate_function(func);
     return map;
+}
+
+std::optional<FunctionCode> translate_function(const wasm::Module& module, const InstanceLayout& layout,
+                                               u32 func, const Options& options) {
+    FunctionTranslator translator(module, layout, options.metered);
+    FunctionCode result;
+    translator.map = &result.map;
+    if (!translator.translate_function(func)) return std::nullopt;
+    return finish_alone(translator, std::move(result));
+}
+
+std::optional<FunctionCode> translate_instantiate(const wasm::Module& module, const InstanceLayout& layout) {
+    FunctionTranslator translator(module, layout, false);
+    if (!translator.translate_instantiate()) return std::nullopt;
+    return finish_alone(translator, {});
 }
 
 u32 FunctionMap::wasm_offset_at(u32 position) const {

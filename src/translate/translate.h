@@ -1,6 +1,7 @@
 // module -> code: turns validated functions into the interpreter's register code (abi/code.h).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "abi/code.h"
@@ -57,5 +58,20 @@ struct FunctionMap {
     u32 wasm_offset_at(u32 position) const;
 };
 FunctionMap map_function(const wasm::Module& module, u32 func, const Options& options);
+
+// One function on its own, for listings.
+struct FunctionCode {
+    struct Callee {
+        u32 position;  // of the call; its distance is left open
+        u32 func;
+    };
+    std::vector<u64> words;
+    std::vector<Callee> callees;  // by position
+    FunctionMap map;
+};
+// Nothing where translate() fails.
+std::optional<FunctionCode> translate_function(const wasm::Module& module, const InstanceLayout& layout,
+                                               u32 func, const Options& options);
+std::optional<FunctionCode> translate_instantiate(const wasm::Module& module, const InstanceLayout& layout);
 
 }  // namespace gpurun::translate

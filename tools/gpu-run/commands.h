@@ -1,35 +1,33 @@
 // What each command of the command line does. Returns exit codes.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/objdump.h"
+#include "engine/store.h"
 
 namespace gpurun::tool {
 
 struct RunOptions {
     std::string file;
     std::vector<std::string> arguments;
-    std::string invoke;
-    std::optional<uint64_t> fuel;
+    std::string invoke;             // empty: _start
     std::optional<double> timeout;  // seconds
-    std::optional<uint32_t> stack_slots, heap_words;
-    std::optional<uint64_t> memory_bytes;
-};
-
-struct ObjdumpOptions {
-    bool only_headers = false;
-    std::string function;
+    std::string device = "auto";
+    std::optional<u32> stack_slots, heap_words;
+    std::optional<u64> memory_bytes, fuel;
+    // More than one process:
+    std::optional<u32> instances;
+    bool each = false;   // a line for each, not one for all that ended alike
+    bool stats = false;  // say how long it took
 };
 
 int run_file(const RunOptions& options);
-int run_scripts(const std::vector<std::string>& files);
-int validate_files(const std::vector<std::string>& files);
-int dump_files(const std::vector<std::string>& files, const ObjdumpOptions& options);
-
-// "gpu-run: …" on standard error.
-int input_error(const std::string& message);  // 1
-int usage_error(const std::string& message);  // 2
+int run_burst(const RunOptions& options);
+int list_devices(bool json);
+int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet);
+int validate_files(const std::vector<std::string>& files, bool verbose);
+int dump_files(const std::vector<std::string>& files, const engine::ObjdumpOptions& options);
 
 }  // namespace gpurun::tool

@@ -1,62 +1,150 @@
-// The command line: parses options once and calls the engine. Exit codes: the program's own,
-// 1 bad input, 2 bad flags, 134 a trap.
+// The command line: parses options once and calls a command.
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "numbers.h"
+#include "output.h"
 
-int main(int argc, char** argv) {
-    using namespace gpurun::tool;
-    CLI::App app("Runs WebAssembly programs.");
-    app.name("gpu-run");
-    app.set_version_flag("--version", "gpu-run " GPURUN_VERSION);
-    app.prefix_command();
-    app.footer(R"(Examples:
+using namespace gpurun::tool;
+
+namespace {
+
+constexpr const char* footer = R"(Examples:
   gpu-run --invoke fac fac.wat 20      call an exported function, print its results
   gpu-run app.wasm                     run a program: its _start function
+  gpu-run --timeout 10s app.wasm       the same, but no longer than that
   gpu-run validate app.wasm            is it a valid module?
-  gpu-run objdump app.wasm             what is in it, with the interpreter's code
-  gpu-run wast test.wast               run a script of the official test suite's language)");
+  gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
+  gpu-run wast test.wast               run a script of the official test suite's language
 
+A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
+for the program, or the arguments of the function: numbers as wasm's text writes them, such as
+-5, 0xff, 1.5e3, inf or nan:0x200000.
+
+Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
+130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)";
+
+struct Formatter : CLI::Formatter {
+    std::string make_usage(const CLI::App* app, std::string) const override {
+        if (app->get_parent())
+            return "Usage: gpu-run " + app->get_name() + " [OPTIONS] FILE...\n";
+        return "Usage: gpu-run [OPTIONS] FILE [ARGUMENTS]\n"
+               "       gpu-run COMMAND [OPTIONS] FILE...\n";
+    }
+};
+
+// An option whose value `parse` reads; `wants` says what it takes.
+template <class T, class Parse>
+CLI::Option* add_number(CLI::App& app, const std::string& name, const char* value, const char* help,
+                        T& to, Parse parse, const char* wants) {
+    auto read = [=, &to](const std::string& text) {
+        auto number = parse(text);
+        if (!number) throw CLI::ValidationError(name + " takes " + wants + ", not \"" + text + "\"");
+        to = *number;
+        return true;
+    };
+    return app.add_option_function<std::string>(name, read, help)->type_name(value);
+}
+
+// A count that fits 32 bits.
+std::optional<uint32_t> parse_small_count(std::string_view text) {
+    auto count = parse_count(text);
+    return count && *count <= UINT32_MAX ? std::optional(uint32_t(*count)) : std::nullopt;
+}
+
+void add_run_options(CLI::App& app, RunOptions& run) {
+    app.add_option("--invoke", run.invoke, "call this exported function instead of _start")
+        ->type_name("NAME");
+    app.add_option("--device", run.device, "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
+        ->type_name("DEVICE");
+    add_number(app, "--instances", "N", "as many processes; {} in an argument is the process's number",
+               run.instances, parse_small_count, "a number of processes");
+    app.add_flag("--each", run.each, "with --instances: a line for each process");
+    app.add_flag("--stats", run.stats, "with --instances: say how long it took");
+    add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
+               "a number of instructions");
+    add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
+               parse_seconds, "a time such as 10s or 200ms");
+    add_number(app, "--stack", "N", "call stack, in slots of 4 bytes", run.stack_slots,
+               parse_small_count, "a number of slots");
+    add_number(app, "--heap", "N", "heap of objects, in words of 4 bytes", run.heap_words,
+               parse_small_count, "a number of words");
+    add_number(app, "--memory", "SIZE", "most that a memory may grow to: 64KiB, 1GiB",
+               run.memory_bytes, parse_size, "a size such as 64KiB or 1GiB");
+}
+
+// What is wrong, in the words of this program.
+std::string explain(const CLI::ParseError& error) {
+    std::string message = error.what();
+    switch (CLI::ExitCodes(error.get_exit_code())) {
+        case CLI::ExitCodes::ArgumentMismatch:
+            return message.substr(0, message.find(':')) + " needs a value";
+        case CLI::ExitCodes::RequiredError: return "no file given";
+        case CLI::ExitCodes::ExtrasError:
+            return "unknown option " + message.substr(message.rfind(' ') + 1);
+        default: return message;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
+    app.name("gpu-run");
+    app.formatter(std::make_shared<Formatter>());
+    app.footer(footer);
+    app.set_help_flag("-h,--help", "this text; after a command, of the command");
+    app.set_version_flag("--version", "gpu-run " GPURUN_VERSION, "the version");
+    app.prefix_command();
     RunOptions run;
-    app.add_option("--invoke", run.invoke, "call this exported function instead of _start")->type_name("NAME");
-    app.add_option("--fuel", run.fuel, "stop after that many instructions")->type_name("N");
-    app.add_option("--timeout", run.timeout, "stop after that many seconds")->type_name("S");
-    app.add_option("--stack", run.stack_slots, "call stack, in 4-byte slots")->type_name("N");
-    app.add_option("--heap", run.heap_words, "object heap, in 4-byte words")->type_name("N");
-    app.add_option("--memory", run.memory_bytes, "most bytes a memory may grow to (suffixes KiB, MiB, GiB)")
-        ->transform(CLI::AsSizeValue(false))->type_name("SIZE");
+    add_run_options(app, run);
 
     std::vector<std::string> files;
-    auto add_files = [&](CLI::App* command) {
-        command->add_option("files", files, "the files")->required()->type_name("FILE");
+    auto add_files = [&](CLI::App* command, const char* help) {
+        command->add_option("FILE", files, help)->required()->type_name("");
+        command->footer("");
     };
     CLI::App* wast = app.add_subcommand("wast", "run scripts of the official test suite's language");
-    add_files(wast);
+    bool is_quiet = false;
+    wast->add_flag("-q,--quiet", is_quiet, "only the files with failures, and the total");
+    add_files(wast, "scripts (.wast)");
+    wast->add_option("--device", run.device, "where to run: auto, cpu, cuda, cuda:N")->type_name("DEVICE");
+    CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
+    bool is_json = false;
+    devices->add_flag("--json", is_json, "for programs to read");
     CLI::App* validate = app.add_subcommand("validate", "check modules without running them");
-    add_files(validate);
-    CLI::App* objdump = app.add_subcommand("objdump", "show a module's sections, functions and their code");
-    ObjdumpOptions dump;
-    objdump->add_flag("--headers", dump.only_headers, "sections, imports and exports only");
-    objdump->add_option("--function", dump.function, "only this function, by index or name")->type_name("F");
-    add_files(objdump);
+    bool is_verbose = false;
+    validate->add_flag("-v,--verbose", is_verbose, "say something of valid ones too");
+    add_files(validate, "modules (.wasm or .wat)");
+    CLI::App* objdump =
+        app.add_subcommand("objdump", "show what is in modules, with the interpreter's code");
+    gpurun::engine::ObjdumpOptions dump;
+    objdump->add_flag("--headers", dump.headers_only, "everything but the functions' instructions");
+    objdump->add_option("--function", dump.function, "only this function, by index or name")
+        ->type_name("F");
+    add_files(objdump, "modules (.wasm or .wat)");
 
     try {
         app.parse(argc, argv);
-    } catch (const CLI::Success& success) {
-        return app.exit(success);
+    } catch (const CLI::CallForHelp&) {
+        print(app.help());
+        return finish_output(0);
+    } catch (const CLI::CallForVersion& version) {
+        print(std::string(version.what()) + "\n");
+        return finish_output(0);
     } catch (const CLI::ParseError& error) {
-        app.exit(error);
-        return 2;
+        return usage_error(explain(error) + "; gpu-run --help lists the options");
     }
-    if (*wast) return run_scripts(files);
-    if (*validate) return validate_files(files);
+    if (*wast) return run_scripts(files, run.device, is_quiet);
+    if (*devices) return list_devices(is_json);
+    if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
 
     std::vector<std::string> rest = app.remaining();
     if (rest.empty()) return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
-        return usage_error("unknown option " + rest[0] + "; gpu-run --help lists them");
+        return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
     run.file = rest[0];
     run.arguments.assign(rest.begin() + 1, rest.end());
-    return run_file(run);
+    return run.instances ? run_burst(run) : run_file(run);
 }

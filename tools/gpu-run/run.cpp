@@ -1,95 +1,108 @@
 // Runs one module: an exported function, or _start.
-#include <signal.h>
-
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 
 #include "commands.h"
 #include "engine/load.h"
-#include "engine/store.h"
+#include "engine/names.h"
+#include "interrupt.h"
+#include "output.h"
 
 namespace gpurun::tool {
 namespace {
 
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
+using engine::Completion;
 
-void on_interrupt(int) { interrupted = true; }
-
-// "  0: fac (0x1f)" a frame.
-void print_completion(const engine::Completion& completion) {
+// What happened, then a line a frame, innermost first.
+int report(const Completion& completion, const RunOptions& options) {
     std::string message = completion.to_string();
-    if (completion.kind == engine::Completion::Kind::trapped) message = "trap: " + message;
-    std::fprintf(stderr, "gpu-run: %s\n", message.c_str());
+    int code = exit_trap;
+    switch (completion.kind) {
+        case Completion::Kind::returned: return 0;
+        case Completion::Kind::trapped: message = "trap: " + message; break;
+        case Completion::Kind::uncaught_exception:
+            message = "trap: an exception was thrown that nothing caught";
+            break;
+        case Completion::Kind::out_of_fuel: message = "trap: out of fuel; --fuel gives it more"; break;
+        case Completion::Kind::blocked: message = "trap: deadlock: it " + message; break;
+        case Completion::Kind::stopped:
+            code = was_interrupted() ? exit_interrupted : exit_timeout;
+            message = was_interrupted() ? "interrupted" : "timeout: not done in time; --timeout gives it more";
+            break;
+    }
+    say(options.file + ": " + message);
     for (usize i = 0; i < completion.backtrace.size(); i++) {
         const engine::Frame& frame = completion.backtrace[i];
-        std::fprintf(stderr, "  %2zu: %s (0x%x)\n", i, frame.function.c_str(), frame.wasm_offset);
+        char place[32];
+        std::snprintf(place, sizeof place, " (0x%x)", frame.wasm_offset);
+        say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function + place);
     }
+    return code;
 }
 
-int exit_code(const engine::Completion& completion) {
-    switch (completion.kind) {
-        case engine::Completion::Kind::returned: return 0;
-        case engine::Completion::Kind::stopped: return interrupted ? 130 : 124;
-        default: return 134;
-    }
+std::string counted(usize count, const char* thing) {
+    return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
+Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
+                                                   const std::vector<std::string>& texts) {
+    if (type.params.size() != texts.size())
+        return Error{name + " takes " + counted(type.params.size(), "argument") + ", got " +
+                     std::to_string(texts.size())};
+    std::vector<engine::Value> values;
+    for (usize i = 0; i < texts.size(); i++) {
+        Result<engine::Value> value = engine::parse_value(type.params[i], texts[i]);
+        if (!value)
+            return Error{"argument " + std::to_string(i + 1) + " of " + name + ": " + value.error().message};
+        values.push_back(*value);
+    }
+    return values;
+}
+
+// Everything that can be wrong with the input is found before the program begins.
 Result<int> run(const RunOptions& options) {
     std::shared_ptr<const wasm::Module> module = TRY(engine::load_file(options.file));
+    auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
     if (!module->imports.empty()) {
         const wasm::Import& import = module->imports[0];
-        return Error{options.file + ": unknown import \"" + import.module + "\" \"" + import.name +
-                     "\": programs that import functions cannot run yet"};
+        return error("unknown import " + engine::quoted(import.module) + " " + engine::quoted(import.name) +
+                     "; modules that import something cannot run yet");
     }
-    engine::StoreOptions store_options;
-    store_options.fuel = options.fuel;
-    if (options.stack_slots) store_options.stack_slots = *options.stack_slots;
-    if (options.heap_words) store_options.heap_words = *options.heap_words;
-    if (options.memory_bytes) store_options.memory_bytes = *options.memory_bytes;
+    bool is_program = options.invoke.empty();
+    const std::string name = is_program ? "_start" : options.invoke;
+    if (is_program && !module->find_export(name))
+        return error("no _start function, so it is not a program; --invoke NAME calls another function");
+    Result<const wasm::Export*> found = engine::find_function_export(*module, name);
+    if (!found) return error(found.error().message);
+    // What stands after a program is for the program, not for _start.
+    const std::vector<std::string> none;
+    auto arguments = parse_arguments(module->func_type((*found)->index), name,
+                                     is_program ? none : options.arguments);
+    if (!arguments) return error(arguments.error().message);
 
-    device::RunControl control;
-    control.stop = &interrupted;
-    signal(SIGINT, on_interrupt);
-    if (options.timeout)
-        control.deadline = std::chrono::steady_clock::now() +
-                           std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(*options.timeout));
+    device::RunControl control = run_control(options.timeout);
+    std::unique_ptr<device::Device> device = TRY(device::open_device(options.device));
+    engine::StoreOptions limits = engine::options_for(device->info());
+    limits.fuel = options.fuel;
+    limits.stack_slots = options.stack_slots.value_or(limits.stack_slots);
+    limits.heap_words = options.heap_words.value_or(limits.heap_words);
+    limits.memory_bytes = options.memory_bytes.value_or(limits.memory_bytes);
+    std::unique_ptr<engine::Store> store = TRY(engine::Store::create(limits, *device));
+    Result<engine::Store::Instantiated> made = store->instantiate(module, {}, control);
+    if (!made) return error(made.error().to_string());
+    if (made->completion.kind != Completion::Kind::returned) return report(made->completion, options);
 
-    std::unique_ptr<engine::Store> store = TRY(engine::Store::create(store_options));
-    engine::Store::Instantiated made = TRY(store->instantiate(module, {}, control));
-    if (made.completion.kind != engine::Completion::Kind::returned) {
-        print_completion(made.completion);
-        return exit_code(made.completion);
-    }
-    std::string name = options.invoke.empty() ? "_start" : options.invoke;
-    std::optional<engine::Extern> found = store->find_export(*made.instance, name);
-    if (!found || found->kind != wasm::ExternKind::func)
-        return Error{options.file + ": no exported function \"" + name + "\"" +
-                     (options.invoke.empty() ? "; --invoke NAME calls another one" : "")};
-
-    const wasm::FuncType& type = store->type_of(*found);
-    if (type.params.size() != options.arguments.size())
-        return Error{name + " takes " + std::to_string(type.params.size()) + " arguments, got " +
-                     std::to_string(options.arguments.size())};
-    std::vector<engine::Value> arguments;
-    for (usize i = 0; i < type.params.size(); i++)
-        arguments.push_back(TRY(engine::parse_value(type.params[i], options.arguments[i])));
-
-    engine::Completion completion = TRY(store->call(*found, arguments, control));
-    if (completion.kind != engine::Completion::Kind::returned) {
-        print_completion(completion);
-        return exit_code(completion);
-    }
-    for (const engine::Value& value : completion.results) std::printf("%s\n", value.to_string().c_str());
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    engine::Extern func = *store->find_export(*made->instance, name);
+    Result<Completion> completion = store->call(func, *arguments, control);
+    if (!completion) return error(completion.error().message);
+    for (const engine::Value& value : completion->results) print(value.to_string() + "\n");
+    return report(*completion, options);
 }
 
 }  // namespace
 
 int run_file(const RunOptions& options) {
     Result<int> code = run(options);
-    return code ? *code : input_error(code.error().to_string());
+    return finish_output(code ? *code : input_error(code.error().to_string()));
 }
 
 }  // namespace gpurun::tool

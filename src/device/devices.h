@@ -1,0 +1,14 @@
+// The devices that there are, for device.cpp alone.
+#pragma once
+
+#include "device/device.h"
+
+namespace gpurun::device {
+
+DeviceInfo cpu_info();
+std::unique_ptr<Device> make_cpu_device();
+
+Result<std::vector<DeviceInfo>> cuda_infos();
+Result<std::unique_ptr<Device>> make_cuda_device(u32 ordinal);
+
+}  // namespace gpurun::device

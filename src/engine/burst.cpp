@@ -1,0 +1,138 @@
+// Instantiates once, on the host, and hands the result to a device as the template of all.
+#include "engine/burst.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace gpurun::engine {
+namespace {
+
+using wasm::ValType;
+
+// Slots of a process's stack and words of its object heap, if the user does not say.
+constexpr u32 default_stack_slots = 8 << 10;
+constexpr u32 default_heap_words = 16 << 10;
+
+bool has_objects(const wasm::Module& module) {
+    if (!module.tags.empty()) return true;
+    for (u32 i = 0; i < module.types.size(); i++) {
+        if (module.types[i].kind != wasm::TypeKind::func) return true;
+    }
+    return false;
+}
+
+// Processes share what the device has; each may at least double its memory, if it is there.
+u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module, u32 processes) {
+    u64 min = 0;
+    for (const wasm::MemoryType& memory : module.memories) min = std::max(min, memory.limits.min << page_bits);
+    if (device.reserves_lazily) return StoreOptions{}.memory_bytes;
+    u64 share = device.memory_free / 2 / std::max<u64>(1, std::min<u64>(processes, device.lanes));
+    share = share / std::max<usize>(1, module.memories.size()) & ~u64{0xffff};
+    return std::max(min, std::min(share, std::max<u64>(2 * min, 1 << 20)));
+}
+
+StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module, const BurstOptions& options) {
+    StoreOptions store;
+    store.instances = 1;
+    store.table_growth = 64;
+    store.fuel = options.fuel;
+    store.stack_slots = options.stack_slots.value_or(default_stack_slots);
+    store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
+    store.memory_bytes = options.memory_bytes.value_or(memory_limit(device, module, options.processes));
+    return store;
+}
+
+std::string with_number(const std::string& pattern, u32 number) {
+    std::string text = pattern;
+    for (usize at = text.find("{}"); at != std::string::npos; at = text.find("{}", at))
+        text.replace(at, 2, std::to_string(number));
+    return text;
+}
+
+Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
+    if (type.params.size() != options.arguments.size())
+        return Error{format("%s takes %zu arguments, got %zu", options.function.c_str(), type.params.size(),
+                            options.arguments.size())};
+    std::vector<u32> words;
+    for (u32 process = 0; process < options.processes; process++) {
+        for (usize i = 0; i < type.params.size(); i++) {
+            Value value = TRY(parse_value(type.params[i], with_number(options.arguments[i], process)));
+            words.insert(words.end(), value.bits.word, value.bits.word + translate::words_of(type.params[i]));
+        }
+    }
+    return words;
+}
+
+}  // namespace
+
+Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments, u32 processes) {
+    const wasm::FuncType& type = type_of(func);
+    std::vector<Value> placeholders;
+    for (ValType param : type.params) placeholders.push_back({param});
+    TRY(begin_call(func, placeholders));
+
+    device::Burst burst;
+    burst.processes = processes;
+    burst.code.resize(next_code_);
+    TRY(space_->read_code(0, burst.code));
+    burst.words.resize(next_word_);
+    TRY(space_->read_words(0, burst.words));
+    u32 heap_next = burst.words[process_heap_next], heap_end = burst.words[process_heap_end];
+    burst.ranges = {{0, stack_}, {stack_end_ - record_words, heap_next}, {heap_end, u32(next_word_)}};
+    for (const auto& instance : instances_) {
+        for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
+            u32 record = instance->memories_[i].at;
+            burst.memories.push_back(record);
+            u64 base = TRY(read_wide(record + memory_base)), size = TRY(read_wide(record + memory_bytes));
+            std::vector<u8> bytes(size);
+            TRY(space_->read_bytes(base, bytes));
+            while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
+            if (bytes.empty()) continue;
+            burst.bytes.resize(base);
+            burst.bytes.insert(burst.bytes.end(), bytes.begin(), bytes.end());
+        }
+    }
+    burst.bytes_per_process = next_byte_;
+    burst.thread = thread_;
+    burst.stack = stack_;
+    for (ValType param : type.params) burst.argument_words += translate::words_of(param);
+    for (ValType result : type.results) burst.result_words += translate::words_of(result);
+    burst.arguments = std::move(arguments);
+    return burst;
+}
+
+Result<BurstReport> run_burst(device::Device& device, std::shared_ptr<const wasm::Module> module,
+                              const BurstOptions& options, const device::RunControl& control) {
+    std::unique_ptr<Store> store = TRY(Store::create(store_options(device.info(), *module, options)));
+    Store::Instantiated made = TRY(store->instantiate(module, {}, control));
+    if (made.completion.kind != Completion::Kind::returned)
+        return Error{"instantiation failed: " + made.completion.to_string()};
+    std::optional<Extern> func = store->find_export(*made.instance, options.function);
+    if (!func || func->kind != wasm::ExternKind::func)
+        return Error{format("no exported function \"%s\"", options.function.c_str())};
+    std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
+    device::Burst burst = TRY(store->make_burst(*func, std::move(arguments), options.processes));
+    device::BurstOutcome outcome = TRY(device.run_burst(burst, control));
+    return BurstReport(std::move(store), *func, std::move(outcome));
+}
+
+Completion BurstReport::of(u32 process) const {
+    std::span<const u32> words = outcome_.of(process);
+    Completion completion;
+    completion.trap = Trap(words[result_trap]);
+    switch (ThreadState(words[result_state])) {
+        case ThreadState::finished:
+            completion.results = store_->results_from(func_, words.subspan(result_first));
+            return completion;
+        case ThreadState::trapped: completion.kind = Completion::Kind::trapped; break;
+        case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
+        case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
+        case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
+        case ThreadState::ready: completion.kind = Completion::Kind::stopped; break;
+    }
+    if (std::optional<Frame> frame = store_->frame_at(words[result_pc])) completion.backtrace.push_back(*frame);
+    return completion;
+}
+
+}  // namespace gpurun::engine

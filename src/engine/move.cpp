@@ -1,0 +1,56 @@
+// Moves a process to another space, on whatever device that is.
+#include <algorithm>
+
+#include "engine/store.h"
+
+namespace gpurun::engine {
+namespace {
+
+// Copies [begin, end) in pieces, and leaves out the pieces that are zero: as the copy is.
+template <class T, class Read, class Write>
+Result<void> copy_range(u64 begin, u64 end, Read read, Write write) {
+    constexpr u64 piece = (u64{1} << 20) / sizeof(T);
+    std::vector<T> buffer(std::min(piece, end - begin));
+    for (u64 at = begin; at < end; at += piece) {
+        std::span<T> part(buffer.data(), std::min(piece, end - at));
+        TRY(read(at, part));
+        if (std::all_of(part.begin(), part.end(), [](T value) { return value == 0; })) continue;
+        TRY(write(at, part));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<void> Store::move_to(std::unique_ptr<device::Space> space) {
+    device::Space &from = *space_, &to = *space;
+    auto copy_words = [&](u64 begin, u64 end) {
+        return copy_range<u32>(
+            begin, end, [&](u64 at, std::span<u32> part) { return from.read_words(u32(at), part); },
+            [&](u64 at, std::span<u32> part) { return to.write_words(u32(at), part); });
+    };
+    auto copy_bytes = [&](u64 begin, u64 end) {
+        return copy_range<u8>(
+            begin, end, [&](u64 at, std::span<u8> part) { return from.read_bytes(at, part); },
+            [&](u64 at, std::span<u8> part) { return to.write_bytes(at, part); });
+    };
+    TRY(copy_range<u64>(
+        0, next_code_,
+        [&](u64 at, std::span<u64> part) { return from.read_code(u32(at), part); },
+        [&](u64 at, std::span<u64> part) { return to.write_code(u32(at), part); }));
+    // The heap is used up to a point; before it lie the stacks, behind it what instances own.
+    u32 heap_next = TRY(read_word(process_heap_next)), heap_end = TRY(read_word(process_heap_end));
+    TRY(copy_words(0, heap_next));
+    TRY(copy_words(heap_end, next_word_));
+    for (const auto& instance : instances_) {
+        for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
+            u64 base = TRY(read_wide(instance->memories_[i].at + memory_base));
+            u64 size = TRY(read_wide(instance->memories_[i].at + memory_bytes));
+            TRY(copy_bytes(base, base + size));
+        }
+    }
+    space_ = std::move(space);
+    return {};
+}
+
+}  // namespace gpurun::engine

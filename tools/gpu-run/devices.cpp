@@ -1,0 +1,74 @@
+// gpu-run devices: what is here, and what would fit.
+#include <cinttypes>
+#include <cstdio>
+
+#include "commands.h"
+#include "device/device.h"
+#include "output.h"
+
+namespace gpurun::tool {
+namespace {
+
+using device::DeviceInfo;
+
+std::string quoted(const std::string& text) {
+    std::string json = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\') json += '\\';
+        json += u8(c) < 0x20 ? ' ' : c;
+    }
+    return json + "\"";
+}
+
+// Processes with this much memory, beside what else a process takes.
+u64 fitting(const DeviceInfo& info, u64 memory) {
+    constexpr u64 words_bytes = 40 << 10;
+    return info.memory_free / (memory + words_bytes);
+}
+
+std::string as_json(const DeviceInfo& d) {
+    char text[1024];
+    std::snprintf(text, sizeof text,
+                  "  {\"id\": %s, \"name\": %s, \"driver\": %s, \"capability\": \"%u.%u\", "
+                  "\"multiprocessors\": %u, \"lanes\": %u, \"memory_total\": %" PRIu64 ", "
+                  "\"memory_free\": %" PRIu64 ", \"watchdog\": %s, "
+                  "\"fits\": {\"64KiB\": %" PRIu64 ", \"1MiB\": %" PRIu64 ", \"16MiB\": %" PRIu64 "}}",
+                  quoted(d.id).c_str(), quoted(d.name).c_str(), quoted(d.driver).c_str(), d.capability / 10,
+                  d.capability % 10, d.multiprocessors, d.lanes, d.memory_total, d.memory_free,
+                  d.has_watchdog ? "true" : "false", fitting(d, 64 << 10), fitting(d, 1 << 20), fitting(d, 16 << 20));
+    return text;
+}
+
+std::string as_text(const DeviceInfo& d) {
+    char text[1024];
+    int size = std::snprintf(text, sizeof text, "%-8s %s\n", d.id.c_str(), d.name.c_str());
+    auto add = [&](const char* pattern, auto... values) {
+        size += std::snprintf(text + size, sizeof text - usize(size), pattern, values...);
+    };
+    if (d.capability)
+        add("         compute capability %u.%u, CUDA driver %s%s\n", d.capability / 10, d.capability % 10,
+            d.driver.c_str(), d.has_watchdog ? ", kernels are timed by a watchdog" : "");
+    add("         %u %s, %u lanes, %" PRIu64 " of %" PRIu64 " MiB free\n", d.multiprocessors,
+        d.capability ? "multiprocessors" : "cores", d.lanes, d.memory_free >> 20, d.memory_total >> 20);
+    add("         room for %" PRIu64 " processes of 64 KiB, %" PRIu64 " of 1 MiB, %" PRIu64 " of 16 MiB\n",
+        fitting(d, 64 << 10), fitting(d, 1 << 20), fitting(d, 16 << 20));
+    return text;
+}
+
+}  // namespace
+
+int list_devices(bool json) {
+    std::string missing;
+    std::vector<DeviceInfo> devices = device::list_devices(missing);
+    if (json) {
+        print("[\n");
+        for (usize i = 0; i < devices.size(); i++) print(as_json(devices[i]) + (i + 1 < devices.size() ? ",\n" : "\n"));
+        print("]\n");
+    } else {
+        for (const DeviceInfo& device : devices) print(as_text(device));
+        if (!missing.empty()) say(missing);
+    }
+    return finish_output(0);
+}
+
+}  // namespace gpurun::tool

@@ -1,0 +1,23 @@
+// What gpu-run itself prints: results on standard output, messages on standard error.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gpurun::tool {
+
+inline constexpr int exit_input = 1, exit_usage = 2, exit_timeout = 124, exit_interrupted = 130,
+                     exit_trap = 134, exit_closed_pipe = 141;
+
+// To standard output. False: nobody reads on, or it is full; finish_output says which.
+bool print(std::string_view text);
+// The last words of every command: `code`, or what became of the output.
+int finish_output(int code);
+
+// "gpu-run: …" on standard error, control characters made visible.
+void say(std::string_view message);
+void say_more(std::string_view line);       // below it, without the prefix
+int input_error(std::string_view message);  // says it, returns exit_input
+int usage_error(std::string_view message);  // says it, returns exit_usage
+
+}  // namespace gpurun::tool
