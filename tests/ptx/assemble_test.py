@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Assembles the runtime's PTX for every generation of GPUs that the ptxas at hand knows."""
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -20,20 +21,30 @@ if found.returncode != 0:
 ptxas = found.stdout.strip()
 known = set(re.findall(r"\bsm_\d+\b", subprocess.run([ptxas, "--help"], capture_output=True,
                                                      text=True).stdout))
+
+
+def assemble(ptx, chip):
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+        return subprocess.run([ptxas, "--warning-as-error", "-v", f"-arch={chip}", ptx,
+                               "-o", cubin.name], capture_output=True, text=True)
+
+
 passed = failed = skipped = 0
-for ptx in sorted(build.glob("*.ptx")):
-    floor = int(re.search(r"\.target sm_(\d+)", ptx.read_text()).group(1))
-    for chip in (chip for chip in WANTED if int(chip[3:]) >= floor):
-        if chip not in known:
-            print(f"skipped: {ptx.name} for {chip}: this ptxas does not know it")
-            skipped += 1
-            continue
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
-            result = subprocess.run([ptxas, "--warning-as-error", "-v", f"-arch={chip}", ptx,
-                                     "-o", cubin.name], capture_output=True, text=True)
-        usage = re.findall(r"Used \d+ registers.*", result.stderr)
-        print(f"{ptx.name} {chip}: {'; '.join(usage) or result.stdout + result.stderr}")
-        passed += result.returncode == 0
-        failed += result.returncode != 0
+jobs = []
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for ptx in sorted(build.glob("*.ptx")):
+        floor = int(re.search(r"\.target sm_(\d+)", ptx.read_text()).group(1))
+        for chip in (chip for chip in WANTED if int(chip[3:]) >= floor):
+            if chip in known:
+                jobs.append((ptx, chip, pool.submit(assemble, ptx, chip)))
+            else:
+                print(f"skipped: {ptx.name} for {chip}: this ptxas does not know it")
+                skipped += 1
+for ptx, chip, job in jobs:
+    result = job.result()
+    usage = re.findall(r"Used \d+ registers.*", result.stderr)
+    print(f"{ptx.name} {chip}: {'; '.join(usage) or result.stdout + result.stderr}")
+    passed += result.returncode == 0
+    failed += result.returncode != 0
 print(f"{passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed or not passed else 0)
