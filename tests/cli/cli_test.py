@@ -13,11 +13,13 @@ not exit with 0. A line that ends in " (re)" is a regular expression. # starts a
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+TIMEOUT = 20  # seconds for a command
 
 
 def parse(text):
@@ -36,11 +38,17 @@ def parse(text):
 def run(command, folder):
     environment = dict(os.environ, TESTS=str(HERE),
                        PATH=f"{pathlib.Path(os.environ['GPURUN']).parent}:{os.environ['PATH']}")
-    result = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, timeout=60,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT)
-    lines = result.stdout.decode(errors="replace").splitlines()
-    return lines + ([f"[{result.returncode}]"] if result.returncode != 0 else [])
+    process = subprocess.Popen(["bash", "-c", command], cwd=folder, env=environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return output.decode(errors="replace").splitlines() + [f"[no end after {TIMEOUT} s]"]
+    lines = output.decode(errors="replace").splitlines()
+    return lines + ([f"[{process.returncode}]"] if process.returncode != 0 else [])
 
 
 def same(actual, expected):
