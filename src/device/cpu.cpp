@@ -16,7 +16,7 @@ namespace {
 
 // Words of code between two looks at the stop request: well under a millisecond, and some 20 ms
 // of bulk operations.
-constexpr s64 quantum = 1 << 18;
+constexpr s64 quantum = 1 << 16;
 
 // Zero pages that take memory only where touched.
 class Reservation {
@@ -52,27 +52,27 @@ public:
           process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>()} {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
-        std::memcpy(code_.as<u64>() + position, words.data(), words.size_bytes());
+        std::ranges::copy(words, code_.as<u64>() + position);
         return {};
     }
     Result<void> read_code(u32 position, std::span<u64> words) override {
-        std::memcpy(words.data(), code_.as<u64>() + position, words.size_bytes());
+        std::copy_n(code_.as<u64>() + position, words.size(), words.begin());
         return {};
     }
     Result<void> write_words(u32 index, std::span<const u32> words) override {
-        std::memcpy(words_.as<u32>() + index, words.data(), words.size_bytes());
+        std::ranges::copy(words, words_.as<u32>() + index);
         return {};
     }
     Result<void> read_words(u32 index, std::span<u32> words) override {
-        std::memcpy(words.data(), words_.as<u32>() + index, words.size_bytes());
+        std::copy_n(words_.as<u32>() + index, words.size(), words.begin());
         return {};
     }
     Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
-        std::memcpy(bytes_.as<u8>() + offset, bytes.data(), bytes.size_bytes());
+        std::ranges::copy(bytes, bytes_.as<u8>() + offset);
         return {};
     }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
-        std::memcpy(bytes.data(), bytes_.as<u8>() + offset, bytes.size_bytes());
+        std::copy_n(bytes_.as<u8>() + offset, bytes.size(), bytes.begin());
         return {};
     }
     Result<ThreadState> run(u32 thread, const RunControl& control) override {

@@ -49,14 +49,19 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
 #endif
     u32* const thread = word_at(p.words, thread_index);
     const u64* const code = p.code;
-    Registers start;
-    start.instance = word_at(p.words, word(thread, thread_instance));
-    load_memory_0(p, start);
+    Registers start = {};
+    if (thread_index != 0) {
+        start.pc = word(thread, thread_pc);
+        start.fp = word_at(p.words, word(thread, thread_fp));
+        start.rp = word_at(p.words, word(thread, thread_rp));
+        start.instance = word_at(p.words, word(thread, thread_instance));
+        load_memory_0(p, start);
+    }
 
     // Copies, so that the address of none is taken and all can stay in registers.
-    u32 pc = word(thread, thread_pc);
-    u32* fp = word_at(p.words, word(thread, thread_fp));
-    u32* rp = word_at(p.words, word(thread, thread_rp));
+    u32 pc = start.pc;
+    u32* fp = start.fp;
+    u32* rp = start.rp;
     u32* instance = start.instance;
     u8* memory = start.memory;
     u64 memory_size = start.memory_size;

@@ -95,14 +95,14 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         }                                                      \
         DISPATCH                                               \
     }
-// Goes to pc + distance; backward, it counts as many words as the loop may have run.
-#define GO(distance)                                           \
-    {                                                          \
-        const s32 go_distance = (distance);                    \
-        pc += u32(go_distance);                                \
-        if constexpr (!stepping) {                             \
-            quantum += go_distance & (go_distance >> 31);      \
-            if (quantum < 0) [[unlikely]] goto yield;          \
-        }                                                      \
-        DISPATCH                                               \
+// Goes to pc + distance; backward or to itself, it counts the words that the loop may have run.
+#define GO(distance)                                                   \
+    {                                                                  \
+        const s32 go_distance = (distance);                            \
+        pc += u32(go_distance);                                        \
+        if constexpr (!stepping) {                                     \
+            quantum += (go_distance - 1) & ((go_distance - 1) >> 31);  \
+            if (quantum < 0) [[unlikely]] goto yield;                  \
+        }                                                              \
+        DISPATCH                                                       \
     }

@@ -106,22 +106,59 @@ inline void fill_bytes(u8* to, u8 value, u64 count) {
     }
 }
 
+// Wide numbers from and to halves. In PTX: what LLVM 22 writes instead (32-bit stores of 64-bit
+// registers) the driver's assembler gets wrong for f64.
+inline u64 join(u32 low, u32 high, u64) {
+    u64 value;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(value) : "r"(low), "r"(high));
+    return value;
+}
+inline f64 join(u32 low, u32 high, f64) {
+    f64 value;
+    asm("mov.b64 %0, {%1, %2};" : "=d"(value) : "r"(low), "r"(high));
+    return value;
+}
+inline void split(u64 value, u32& low, u32& high) {
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(value));
+}
+inline void split(f64 value, u32& low, u32& high) {
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "d"(value));
+}
+
+template <class T>
+struct WideOf {
+    using Type = u64;
+};
+template <>
+struct WideOf<f64> {
+    using Type = f64;
+};
+template <class T>
+using Wide = typename WideOf<T>::Type;
+
 // Slots: words of one lane, lane_stride apart.
 template <class T>
 inline T load_slot(const u32* slot) {
-    static_assert(sizeof(T) % 4 == 0);
-    struct Words {
-        u32 word[sizeof(T) / 4];
-    } words;
-    for (u32 i = 0; i < sizeof(T) / 4; i++) words.word[i] = slot[i * lane_stride];
-    return __builtin_bit_cast(T, words);
+    if constexpr (sizeof(T) == 4) {
+        return __builtin_bit_cast(T, *slot);
+    } else if constexpr (sizeof(T) == 8) {
+        return T(join(slot[0], slot[lane_stride], Wide<T>{}));
+    } else {
+        return {{slot[0], slot[lane_stride], slot[2 * lane_stride], slot[3 * lane_stride]}};
+    }
 }
 template <class T>
 inline void store_slot(u32* slot, T value) {
-    struct Words {
-        u32 word[sizeof(T) / 4];
-    } words = __builtin_bit_cast(Words, value);
-    for (u32 i = 0; i < sizeof(T) / 4; i++) slot[i * lane_stride] = words.word[i];
+    if constexpr (sizeof(T) == 4) {
+        *slot = __builtin_bit_cast(u32, value);
+    } else if constexpr (sizeof(T) == 8) {
+        u32 low, high;
+        split(Wide<T>(value), low, high);
+        slot[0] = low;
+        slot[lane_stride] = high;
+    } else {
+        for (u32 i = 0; i < 4; i++) slot[i * lane_stride] = value.word[i];
+    }
 }
 
 // ---- atomics -----------------------------------------------------------------------

@@ -35,6 +35,12 @@ template <class V>
 GPURUN_NUM V128 v128(V v) {
     return __builtin_bit_cast(V128, v);
 }
+// The halves of doubles by way of 32-bit registers: a 32-bit store of a register that holds a
+// double, which LLVM 22 makes of it otherwise, is assembled wrongly by CUDA 13.
+GPURUN_NUM V128 v128(f64x2 v) {
+    return {{hidden(u32(bits(v[0]))), hidden(u32(bits(v[0]) >> 32)), hidden(u32(bits(v[1]))),
+             hidden(u32(bits(v[1]) >> 32))}};
+}
 GPURUN_NUM V128 v128(u64 low_half, u64 high_half) { return v128(u64x2{low_half, high_half}); }
 
 // UNARY and BINARY make an instruction of an expression: a, b and the result have V's lanes.
