@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/format.h"
 #include "text/assemble.h"
@@ -20,18 +21,21 @@ Error file_error(const std::string& path, const char* what) {
     return {format("%s: %s", path.c_str(), what)};
 }
 
-bool is_binary(const std::vector<u8>& bytes) {
-    static constexpr u8 magic[] = {0, 'a', 's', 'm'};
-    return bytes.size() >= 4 && std::equal(magic, magic + 4, bytes.begin());
+constexpr std::string_view magic("\0asm", 4), spaces(" \t\n\r");
+
+std::string_view as_text(const std::vector<u8>& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Text has no zero bytes and begins with a parenthesis, a comment or space.
-bool may_be_text(const std::vector<u8>& bytes) {
-    for (u8 byte : bytes) {
-        if (byte == '(' || byte == ';') return true;
-        if (byte != ' ' && byte != '\t' && byte != '\n' && byte != '\r') return false;
-    }
-    return false;
+// Text begins with a parenthesis, a comment or space, where binary modules have a zero.
+bool is_text(std::string_view start) {
+    usize first = start.find_first_not_of(spaces);
+    return first == start.npos || start[first] == '(' || start[first] == ';';
+}
+
+// False once the first bytes rule a module out: endless files are not read to their end.
+bool may_be_module(std::string_view start) {
+    return start.starts_with(magic.substr(0, start.size())) || is_text(start);
 }
 
 // Where the text has the instruction that an error's offset speaks of.
@@ -44,9 +48,12 @@ Error at_line(const text::Assembled& assembled, const std::string& path, const E
     return {format("%s:%u:%u: %s", path.c_str(), at.line, at.column, error.message.c_str())};
 }
 
-}  // namespace
+using Predicate = bool (*)(std::string_view start);
 
-Result<std::vector<u8>> read_file(const std::string& path) {
+// Reads until the end, or until `is_wanted` says no to what has been read so far: then that.
+Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted) {
+    constexpr const char* too_large = "is larger than 1 GiB, the most a module may have";
+    constexpr usize chunk = 1 << 16, most = usize{wasm::max_module_bytes} + 1;
     int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return file_error(path, std::strerror(errno));
     struct stat info;
@@ -56,22 +63,20 @@ Result<std::vector<u8>> read_file(const std::string& path) {
         problem = std::strerror(errno);
     } else if (S_ISDIR(info.st_mode)) {
         problem = "is a directory, expected a .wasm or .wat file";
-    } else if (info.st_size > s64(wasm::max_module_bytes)) {
-        problem = "is larger than 1 GiB, the most a module may have";
+    } else if (info.st_size >= s64(most)) {
+        problem = too_large;
     } else {
-        bytes.resize(S_ISREG(info.st_mode) ? usize(info.st_size) + 1 : 1 << 16);
+        bytes.resize(S_ISREG(info.st_mode) ? usize(info.st_size) + 1 : chunk);
         usize size = 0;
-        for (;;) {
-            if (size == bytes.size()) bytes.resize(bytes.size() * 2);
+        while (!problem) {
+            if (size == bytes.size()) bytes.resize(std::min(bytes.size() * 2, most));
             ssize_t got = read(file, bytes.data() + size, bytes.size() - size);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) problem = std::strerror(errno);
             if (got <= 0) break;
             size += usize(got);
-            if (size > wasm::max_module_bytes) {
-                problem = "is larger than 1 GiB, the most a module may have";
-                break;
-            }
+            if (size == most) problem = too_large;
+            if (is_wanted && !is_wanted(as_text(bytes).substr(0, std::min(size, chunk)))) break;
         }
         bytes.resize(size);
     }
@@ -80,16 +85,22 @@ Result<std::vector<u8>> read_file(const std::string& path) {
     return bytes;
 }
 
+}  // namespace
+
+Result<std::vector<u8>> read_file(const std::string& path) { return read_while(path, nullptr); }
+
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
-    std::vector<u8> bytes = TRY(read_file(path));
+    std::vector<u8> bytes = TRY(read_while(path, may_be_module));
     if (bytes.empty()) return file_error(path, "is empty, expected a WebAssembly module");
-    if (is_binary(bytes) || !may_be_text(bytes)) {
+    std::string_view start = as_text(bytes).substr(0, magic.size());
+    if (!magic.starts_with(start) && !is_text(as_text(bytes)))
+        return file_error(path, "0x0: magic header not detected: a module begins with \\0asm, text with (");
+    if (magic.starts_with(start)) {
         auto module = wasm::load(std::move(bytes));
         if (!module) return file_error(path, module.error().to_string().c_str());
         return module;
     }
-    std::string_view source(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    text::Assembled assembled = TRY(text::assemble(source, path));
+    text::Assembled assembled = TRY(text::assemble(as_text(bytes), path));
     auto module = wasm::load(std::move(assembled.bytes));
     if (!module) return at_line(assembled, path, module.error());
     return module;

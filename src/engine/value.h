@@ -25,12 +25,13 @@ struct Value {
     u32 low() const { return bits.word[0]; }
     u64 wide() const { return u64(bits.word[0]) | u64(bits.word[1]) << 32; }
 
-    // For people: "42", "-1.5", "nan", "0x0f…" for vectors, "null", "ref".
+    // For people: "42", "-1.5", "nan", "0x0f…" for vectors, "null", "ref". Numbers read back as
+    // the same bits.
     std::string to_string() const;
 };
 
-// A number as a person types it for a parameter of this type: decimal, 0x…, floats as C has
-// them, "nan", "inf", "nan:0x…".
+// A number as the text format writes it, for a parameter of this type: "-5", "0xff", "1.5e3",
+// "inf", "nan:0x200000"; of vectors 0x and 32 digits, of references "null".
 Result<Value> parse_value(wasm::ValType type, std::string_view text);
 
 }  // namespace gpurun::engine

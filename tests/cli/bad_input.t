@@ -6,7 +6,7 @@ gpu-run: empty: is empty, expected a WebAssembly module
 [1]
 
 $ printf 'MZ\0\0' > windows.exe; gpu-run validate windows.exe
-gpu-run: windows.exe: 0x0: magic header not detected
+gpu-run: windows.exe: 0x0: magic header not detected: a module begins with \0asm, text with (
 [1]
 
 $ printf '\0asm\2\0\0\0' > newer.wasm; gpu-run validate newer.wasm
@@ -52,7 +52,7 @@ gpu-run: fac.wat: argument 1 of fac: "one" is not a value of type i64
 [1]
 
 $ gpu-run --invoke fac fac.wat 18446744073709551616
-gpu-run: fac.wat: argument 1 of fac: "18446744073709551616" is not a value of type i64
+gpu-run: fac.wat: argument 1 of fac: "18446744073709551616" does not fit an i64
 [1]
 
 $ gpu-run fac.wat

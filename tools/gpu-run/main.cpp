@@ -13,6 +13,8 @@ constexpr const char* footer = R"(Examples:
   gpu-run --invoke fac fac.wat 20      call an exported function, print its results
   gpu-run app.wasm                     run a program: its _start function
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
+  gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
+  gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
   gpu-run wast test.wast               run a script of the official test suite's language
@@ -24,10 +26,13 @@ for the program, or the arguments of the function: numbers as wasm's text writes
 Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
 130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)";
 
+bool is_positional(const CLI::Option* option) { return option->get_positional(); }
+
 struct Formatter : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string) const override {
+        bool takes_files = !app->get_options(is_positional).empty();
         if (app->get_parent())
-            return "Usage: gpu-run " + app->get_name() + " [OPTIONS] FILE...\n";
+            return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" + (takes_files ? " FILE...\n" : "\n");
         return "Usage: gpu-run [OPTIONS] FILE [ARGUMENTS]\n"
                "       gpu-run COMMAND [OPTIONS] FILE...\n";
     }
@@ -58,7 +63,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--device", run.device, "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
         ->type_name("DEVICE");
     add_number(app, "--instances", "N", "as many processes; {} in an argument is the process's number",
-               run.instances, parse_small_count, "a number of processes");
+               run.instances, parse_small_count, "a number of processes below 4294967296");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "with --instances: say how long it took");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
@@ -66,11 +71,21 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
                parse_seconds, "a time such as 10s or 200ms");
     add_number(app, "--stack", "N", "call stack, in slots of 4 bytes", run.stack_slots,
-               parse_small_count, "a number of slots");
+               parse_small_count, "a number of slots below 4294967296");
     add_number(app, "--heap", "N", "heap of objects, in words of 4 bytes", run.heap_words,
-               parse_small_count, "a number of words");
+               parse_small_count, "a number of words below 4294967296");
     add_number(app, "--memory", "SIZE", "most that a memory may grow to: 64KiB, 1GiB",
                run.memory_bytes, parse_size, "a size such as 64KiB or 1GiB");
+}
+
+// What stands on the command line that the command cannot use. Empty: nothing.
+std::string misplaced(const CLI::App& app, const CLI::App& command) {
+    // --device means the same before a command and after it.
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0 && option->get_name() != "--device")
+            return option->get_name() + " is not for " + command.get_name();
+    std::vector<std::string> rest = app.remaining(true);
+    return rest.empty() ? "" : command.get_name() + " has no option " + rest[0];
 }
 
 // What is wrong, in the words of this program.
@@ -92,17 +107,16 @@ int main(int argc, char** argv) {
     CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
     app.name("gpu-run");
     app.formatter(std::make_shared<Formatter>());
-    app.footer(footer);
     app.set_help_flag("-h,--help", "this text; after a command, of the command");
     app.set_version_flag("--version", "gpu-run " GPURUN_VERSION, "the version");
     app.prefix_command();
+    app.option_defaults()->take_last();
     RunOptions run;
     add_run_options(app, run);
 
     std::vector<std::string> files;
     auto add_files = [&](CLI::App* command, const char* help) {
-        command->add_option("FILE", files, help)->required()->type_name("");
-        command->footer("");
+        command->add_option("FILE", files, help)->required()->type_name("")->take_all();
     };
     CLI::App* wast = app.add_subcommand("wast", "run scripts of the official test suite's language");
     bool is_quiet = false;
@@ -123,6 +137,7 @@ int main(int argc, char** argv) {
     objdump->add_option("--function", dump.function, "only this function, by index or name")
         ->type_name("F");
     add_files(objdump, "modules (.wasm or .wat)");
+    app.footer(footer);  // last, or the commands would inherit it
 
     try {
         app.parse(argc, argv);
@@ -135,12 +150,16 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(explain(error) + "; gpu-run --help lists the options");
     }
+    for (const CLI::App* command : app.get_subcommands())
+        if (std::string problem = misplaced(app, *command); !problem.empty())
+            return usage_error(problem + "; gpu-run " + command->get_name() + " --help lists its options");
     if (*wast) return run_scripts(files, run.device, is_quiet);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
 
     std::vector<std::string> rest = app.remaining();
+    if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
     if (rest.empty()) return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
         return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
