@@ -26,6 +26,7 @@
 //     return_call_indirect c  word 2: table, type; word 3, field a: index slot
 //     return_call_ref c       reference in c
 //   copy_* a b                a = b
+//   copy_words a b c          c words from slot a on = those from slot b on; a is below b
 //   const_32 a imm; const_64 a, word 2; const_64_k a imm (signed); const_128 a, words 2, 3
 //   select_* a b c            a = word 2, field a ? b : c
 //   global_get_* a imm        a = instance word(s) imm; global_set_*: the other way

@@ -143,24 +143,22 @@ Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
         for (u32 i = 0; i < count; i++) ids[start + i] = first + i;
         start += count;
     }
-    // If they do not fit, the next module that loads tries again.
     std::vector<u64> infos;
-    const usize known = type_positions_.size();
-    for (u32 id = u32(known); id < types_.size(); id++) {
-        type_positions_.push_back(next_code_ + position_of(infos.size()));
+    std::vector<u32> positions = type_positions_;
+    positions.resize(types_.size());
+    for (u32 id : ids) {
+        if (positions[id] != 0) continue;
+        positions[id] = next_code_ + position_of(infos.size());
         const wasm::SubType& type = types_[id];
         u32 depth = types_.depth(id);
         std::vector<u32> supers(depth);
         for (u32 super = type.super, i = depth; i > 0; super = types_[super].super, i--)
-            supers[i - 1] = type_positions_[super];
+            supers[i - 1] = positions[super];
         infos.push_back(code_pair(u32(type.kind), depth));
         append_u32s(infos, supers);
     }
-    Result<void> appended = append_code(infos);
-    if (!appended) {
-        type_positions_.resize(known);
-        return appended.error();
-    }
+    TRY(append_code(infos));
+    type_positions_ = std::move(positions);
     return ids;
 }
 
@@ -365,8 +363,8 @@ Result<wasm::Heap> Store::kind_of(u32 ref) {
     if (is_i31(ref)) return wasm::Heap::i31;
     if (is_host_value(ref)) return wasm::Heap::any;
     u32 type = TRY(read_word(object_index(ref) + object_type));
-    auto found = std::lower_bound(type_positions_.begin(), type_positions_.end(), type);
-    CHECK(found != type_positions_.end() && *found == type);
+    auto found = std::find(type_positions_.begin(), type_positions_.end(), type);
+    CHECK(found != type_positions_.end());
     return types_[u32(found - type_positions_.begin())].kind == wasm::TypeKind::array ? wasm::Heap::array
                                                                                       : wasm::Heap::struct_;
 }

@@ -158,7 +158,7 @@ private:
     StoreOptions options_;
     std::unique_ptr<device::Space> space_;
     wasm::TypeTable types_;
-    std::vector<u32> type_positions_;  // the store's type -> its TypeInfo
+    std::vector<u32> type_positions_;  // the store's type -> its TypeInfo, 0 if none is loaded
     std::vector<LoadedCode> codes_;
     std::unordered_map<const wasm::Module*, u32> code_of_;
     std::vector<std::unique_ptr<Instance>> instances_;

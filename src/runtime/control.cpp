@@ -5,6 +5,7 @@
 namespace gpurun::rt {
 namespace {
 
+// Ascending: where they overlap, `to` is below `from`.
 void copy_words(u32* to_base, u32 to, const u32* from_base, u32 from, u32 count) {
     for (u32 i = 0; i < count; i++) word(to_base, to + i) = word(from_base, from + i);
 }
@@ -107,6 +108,11 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
         }
         case CodeOp::copy_128: {
             set<V128>(r.fp, a, get<V128>(r.fp, b));
+            r.pc += 1;
+            return Outcome::next;
+        }
+        case CodeOp::copy_words: {
+            copy_words(r.fp, a, r.fp, b, c);
             r.pc += 1;
             return Outcome::next;
         }

@@ -2,6 +2,8 @@
 // families of instructions in translate_ops.cpp and translate_objects.cpp.
 #include "translate/function_translator.h"
 
+#include <algorithm>
+
 #include "wasm/fuel.h"
 #include "wasm/read_instr.h"
 
@@ -261,7 +263,9 @@ void FunctionTranslator::settle_all() {
 }
 
 void FunctionTranslator::settle_top(u32 count) {
-    for (usize i = operands_.size() - count; i < operands_.size(); i++) settle(operands_[i]);
+    u32 first = u32(operands_.size()) - count;
+    for (usize i = std::max(first, settled_); i < operands_.size(); i++) settle(operands_[i]);
+    if (first <= settled_) settled_ = u32(operands_.size());
 }
 
 void FunctionTranslator::preserve_local(u32 local) {

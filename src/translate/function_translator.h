@@ -50,6 +50,7 @@ private:
         u32 slot;    // its own slot
         u32 local;   // in_local: which
         u64 bits;    // constant
+        u32 in_map = none;  // number in map->operands
     };
 
     struct Control {
@@ -101,6 +102,10 @@ private:
     void push_local(u32 index);
     void push_constant(SlotKind kind, u64 bits);
     void push_types(std::span<const wasm::ValType> types);
+    void retype(SlotKind kind) {  // the newest operand, the same bits
+        operands_.back().kind = kind;
+        operands_.back().in_map = none;
+    }
     Operand pop();
     void drop_to(u32 height);
     u32 slot_of(Operand& operand);  // puts constants into their slots
@@ -125,6 +130,7 @@ private:
     void bind(u32& list);
     void set_distance(const Fixup& fixup, u32 target);
     void settle_label_values(const Control& target);
+    void move_values(u32 count, u32 to);  // the newest operands, down to slots from `to` on
     bool needs_stub(const Control& target) const;
     void jump_to(Control& target);  // moves its values, closes handlers, goes there
     void return_values();
@@ -184,6 +190,7 @@ private:
     u32 top_slot_ = 0, max_slot_ = 0;
     u32 max_tries_ = 0;
     u32 settled_ = 0;       // operands below this one are all in their slots
+    std::vector<u32> stubs_;   // br_table, by depth: entries that wait for a stub
     u32 result_at_ = none;  // instruction whose result is the newest operand
     u32 charge_at_ = none;  // open charge instruction
     u32 offset_ = 0;        // of the wasm instruction being translated

@@ -107,6 +107,7 @@ constexpr auto forms = [] {
     set(copy_32, "%a = %b");
     set(copy_64, "%a = %b");
     set(copy_128, "%a = %b");
+    set(copy_words, "%a = %b, %C words");
     set(const_32, "%a = %i");
     set(const_64, "%a = %2q", 2);
     set(const_64_k, "%a = %i");

@@ -38,16 +38,19 @@ struct FunctionMap {
         u32 position;     // relative to the function's entry
         u32 wasm_offset;  // of the instruction it belongs to, in the module's bytes
     };
+    static constexpr u32 none = ~u32{0};
     // A call or a loop head: every local and operand stands in its own slot there.
     struct Point {
         u32 position;
         u32 wasm_offset;
         bool is_loop;
-        u32 first_operand, operand_count;  // in `operands`
+        u32 top;  // newest operand, in `operands`, or none
     };
+    // Points share what is below: the map is no larger than the function.
     struct Operand {
         SlotKind kind;
         u32 slot;
+        u32 below;  // the next older one, or none
     };
     std::vector<Line> lines;        // by position
     std::vector<Point> points;      // by position

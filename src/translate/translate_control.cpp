@@ -82,13 +82,17 @@ bool FunctionTranslator::needs_stub(const Control& target) const {
     return count > 0 && operands_[operands_.size() - count].slot != target.base_slot;
 }
 
-void FunctionTranslator::jump_to(Control& target) {
-    if (&target == &controls_.front()) return return_values();
-    std::span<const ValType> types = label_types(target);
-    // Ascending: a value's place is never above where it stands.
-    u32 to = target.base_slot;
-    for (usize i = 0; i < types.size(); i++) {
-        const Operand& value = operands_[operands_.size() - types.size() + i];
+// Ascending: a value's place is never above where it stands.
+void FunctionTranslator::move_values(u32 count, u32 to) {
+    constexpr u32 few = 3;
+    if (count > few) {
+        settle_top(count);
+        u32 from = operands_[operands_.size() - count].slot;
+        if (from != to) emit(CodeOp::copy_words, to, from, top_slot_ - from);
+        return;
+    }
+    for (usize i = operands_.size() - count; i < operands_.size(); i++) {
+        const Operand& value = operands_[i];
         if (value.place == Operand::constant) {
             emit_constant(to, value.kind, value.bits);
         } else {
@@ -96,6 +100,11 @@ void FunctionTranslator::jump_to(Control& target) {
         }
         to += words_of(value.kind);
     }
+}
+
+void FunctionTranslator::jump_to(Control& target) {
+    if (&target == &controls_.front()) return return_values();
+    move_values(u32(label_types(target).size()), target.base_slot);
     close_tries(controls_.back().tries - target.outer_tries);
     u32 at = emit_imm(CodeOp::br, 0, 0);
     if (target.op == Op::loop) {
@@ -124,12 +133,7 @@ void FunctionTranslator::return_values() {
     }
     // Out of the locals' way first: they may be both source and destination.
     settle_top(u32(count));
-    u32 to = 0;
-    for (usize i = 0; i < count; i++) {
-        const Operand& value = operands_[operands_.size() - count + i];
-        emit_copy(to, value.slot, value.kind);
-        to += words_of(value.kind);
-    }
+    move_values(u32(count), 0);
     emit(CodeOp::ret);
 }
 
@@ -202,15 +206,15 @@ void FunctionTranslator::br_table(const Instr& instr) {
     u32 at = emit_imm(CodeOp::br_table, index, instr.count);
     u32 first_word = here();
     code.resize(code.size() + (depths.size() + 1) / 2);
-    std::vector<u32> stubs(controls_.size(), none);  // by depth: entries that wait for a stub
+    if (stubs_.size() < controls_.size()) stubs_.resize(controls_.size(), none);
     std::vector<u32> stub_depths;
     for (u32 i = 0; i < depths.size(); i++) {
         Control& target = label(depths[i]);
         Fixup::Kind kind = i % 2 ? Fixup::table_high : Fixup::table_low;
         u32 word = first_word + i / 2;
         if (needs_stub(target)) {
-            if (stubs[depths[i]] == none) stub_depths.push_back(depths[i]);
-            stubs[depths[i]] = new_fixup(at, kind, word, stubs[depths[i]]);
+            if (stubs_[depths[i]] == none) stub_depths.push_back(depths[i]);
+            stubs_[depths[i]] = new_fixup(at, kind, word, stubs_[depths[i]]);
         } else if (target.op == Op::loop) {
             set_distance({at, kind, word, none}, target.start);
         } else {
@@ -218,7 +222,7 @@ void FunctionTranslator::br_table(const Instr& instr) {
         }
     }
     for (u32 depth : stub_depths) {
-        bind(stubs[depth]);
+        bind(stubs_[depth]);  // and is none again
         jump_to(label(depth));
     }
     dead_ = true;
@@ -256,8 +260,15 @@ void FunctionTranslator::br_on_cast(const Instr& instr) {
 
 void FunctionTranslator::add_point(bool is_loop) {
     if (!map) return;
-    map->points.push_back({here() - entry_, offset_, is_loop, u32(map->operands.size()), u32(operands_.size())});
-    for (const Operand& operand : operands_) map->operands.push_back({operand.kind, operand.slot});
+    usize known = operands_.size();
+    while (known > 0 && operands_[known - 1].in_map == none) known--;
+    u32 top = known > 0 ? operands_[known - 1].in_map : none;
+    for (; known < operands_.size(); known++) {
+        Operand& operand = operands_[known];
+        map->operands.push_back({operand.kind, operand.slot, top});
+        top = operand.in_map = u32(map->operands.size() - 1);
+    }
+    map->points.push_back({here() - entry_, offset_, is_loop, top});
 }
 
 void FunctionTranslator::translate_if(const Instr& instr) {

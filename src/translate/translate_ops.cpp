@@ -109,13 +109,13 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
             return push_result(at, SlotKind::v128);
         }
         // The same bits, or the low half of them: no instruction at all.
-        case Op::i32_reinterpret_f32: operands_.back().kind = SlotKind::i32; return;
-        case Op::f32_reinterpret_i32: operands_.back().kind = SlotKind::f32; return;
-        case Op::i64_reinterpret_f64: operands_.back().kind = SlotKind::i64; return;
-        case Op::f64_reinterpret_i64: operands_.back().kind = SlotKind::f64; return;
+        case Op::i32_reinterpret_f32: retype(SlotKind::i32); return;
+        case Op::f32_reinterpret_i32: retype(SlotKind::f32); return;
+        case Op::i64_reinterpret_f64: retype(SlotKind::i64); return;
+        case Op::f64_reinterpret_i64: retype(SlotKind::f64); return;
         case Op::i32_wrap_i64: {
+            retype(SlotKind::i32);
             Operand& value = operands_.back();
-            value.kind = SlotKind::i32;
             value.bits = u32(value.bits);
             top_slot_ = value.slot + 1;
             forget_result();
@@ -270,7 +270,10 @@ void FunctionTranslator::translate_memory(const Instr& instr) {
     SlotKind kind = is_64 ? SlotKind::i64 : SlotKind::i32;
     switch (instr.op) {
         case Op::memory_size: {
-            if (instr.a == 0 && !is_64) return push_result(emit(CodeOp::memory_size, top_slot_), kind);
+            // The size at hand may be older than what another thread did to a shared memory.
+            bool is_shared = module_.memories[instr.a].limits.is_shared;
+            if (instr.a == 0 && !is_64 && !is_shared)
+                return push_result(emit(CodeOp::memory_size, top_slot_), kind);
             u32 at = emit(CodeOp::memory_size_x, top_slot_, 0, is_64);
             emit_pair(memory);
             return push_result(at, kind);
