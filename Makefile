@@ -48,10 +48,10 @@ format:     ## clang-format every source file
 	@scripts/install-deps format
 	git ls-files '*.h' '*.cpp' | xargs clang-format-22 -i
 
-tidy:       ## clang-tidy every source file
+tidy:       ## clang-tidy src and tools
 	@scripts/install-deps build format
 	$(call build,dev)
-	run-clang-tidy-22 -quiet -p build -j $(JOBS) '/(src|tools|tests|bench|fuzz)/'
+	run-clang-tidy-22 -quiet -p build -j $(JOBS) '/(src|tools)/'
 
 clean:      ## remove build/
 	rm -rf build
