@@ -59,7 +59,6 @@ public:
             out_ += "no code: its frame is too large\n";
         }
         instructions(func, body, code ? *code : FunctionCode());
-        out_ += '\n';
         pass_on();
     }
 
@@ -72,6 +71,7 @@ public:
         for (u32 position = 0; position < code->words.size();) code_line(*code, position);
     }
 
+    void blank_line() { out_ += '\n'; }
     void pass_on(bool is_last = false) {
         if (!is_last && out_.size() < chunk_bytes) return;
         if (is_wanted_) is_wanted_ = sink_(out_);
@@ -156,8 +156,10 @@ Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options, 
     } else {
         listing.headers();
         if (!options.headers_only) {
-            for (u32 func = module.imported_funcs; func < module.funcs.size() && listing.is_wanted(); func++)
+            for (u32 func = module.imported_funcs; func < module.funcs.size() && listing.is_wanted(); func++) {
                 listing.function(func);
+                listing.blank_line();
+            }
             listing.instantiate();
         }
     }

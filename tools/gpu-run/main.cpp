@@ -85,7 +85,8 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
         if (option->count() > 0 && option->get_name() != "--device")
             return option->get_name() + " is not for " + command.get_name();
     std::vector<std::string> rest = app.remaining(true);
-    return rest.empty() ? "" : command.get_name() + " has no option " + rest[0];
+    if (rest.empty()) return "";
+    return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") + rest[0];
 }
 
 // What is wrong, in the words of this program.
@@ -106,7 +107,10 @@ std::string explain(const CLI::ParseError& error) {
 int main(int argc, char** argv) {
     CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
     app.name("gpu-run");
-    app.formatter(std::make_shared<Formatter>());
+    auto formatter = std::make_shared<Formatter>();
+    formatter->label("REQUIRED", "");
+    formatter->label("Positionals", "Arguments");
+    app.formatter(formatter);
     app.set_help_flag("-h,--help", "this text; after a command, of the command");
     app.set_version_flag("--version", "gpu-run " GPURUN_VERSION, "the version");
     app.prefix_command();
@@ -137,6 +141,7 @@ int main(int argc, char** argv) {
     objdump->add_option("--function", dump.function, "only this function, by index or name")
         ->type_name("F");
     add_files(objdump, "modules (.wasm or .wat)");
+    for (CLI::App* command : {wast, devices, validate, objdump}) command->group("Commands");
     app.footer(footer);  // last, or the commands would inherit it
 
     try {
@@ -160,7 +165,7 @@ int main(int argc, char** argv) {
 
     std::vector<std::string> rest = app.remaining();
     if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
-    if (rest.empty()) return usage_error("no file given; gpu-run --help shows how to call it");
+    if (rest.empty() || rest[0].empty()) return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
         return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
     run.file = rest[0];

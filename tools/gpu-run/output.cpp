@@ -27,6 +27,10 @@ int finish_output(int code) {
     return input_error(std::string("cannot write to standard output: ") + std::strerror(output_errno));
 }
 
+std::string counted(size_t count, const char* thing) {
+    return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
 void say(std::string_view message) { say_more("gpu-run: " + std::string(message)); }
 
 void say_more(std::string_view text) {

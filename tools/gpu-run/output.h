@@ -1,6 +1,7 @@
 // What gpu-run itself prints: results on standard output, messages on standard error.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ inline constexpr int exit_input = 1, exit_usage = 2, exit_timeout = 124, exit_in
 bool print(std::string_view text);
 // The last words of every command: `code`, or what became of the output.
 int finish_output(int code);
+
+std::string counted(size_t count, const char* thing);  // "1 export", "2 exports"
 
 // "gpu-run: …" on standard error, control characters made visible.
 void say(std::string_view message);

@@ -13,17 +13,18 @@ namespace {
 using engine::Completion;
 
 // What happened, then a line a frame, innermost first.
-int report(const Completion& completion, const RunOptions& options) {
+int report(const Completion& completion, const RunOptions& options, const char* trap = "trap: ") {
+    constexpr usize max_frames = 20;
     std::string message = completion.to_string();
     int code = exit_trap;
     switch (completion.kind) {
         case Completion::Kind::returned: return 0;
-        case Completion::Kind::trapped: message = "trap: " + message; break;
+        case Completion::Kind::trapped: message = trap + message; break;
         case Completion::Kind::uncaught_exception:
-            message = "trap: an exception was thrown that nothing caught";
+            message = std::string(trap) + "an exception was thrown that nothing caught";
             break;
-        case Completion::Kind::out_of_fuel: message = "trap: out of fuel; --fuel gives it more"; break;
-        case Completion::Kind::blocked: message = "trap: deadlock: it " + message; break;
+        case Completion::Kind::out_of_fuel: message = std::string(trap) + "out of fuel; --fuel gives it more"; break;
+        case Completion::Kind::blocked: message = std::string(trap) + "deadlock: it " + message; break;
         case Completion::Kind::stopped:
             code = was_interrupted() ? exit_interrupted : exit_timeout;
             message = was_interrupted() ? "interrupted" : "timeout: not done in time; --timeout gives it more";
@@ -31,16 +32,16 @@ int report(const Completion& completion, const RunOptions& options) {
     }
     say(options.file + ": " + message);
     for (usize i = 0; i < completion.backtrace.size(); i++) {
+        if (i == max_frames) {
+            say_more("  ...");
+            break;
+        }
         const engine::Frame& frame = completion.backtrace[i];
         char place[32];
         std::snprintf(place, sizeof place, " (0x%x)", frame.wasm_offset);
         say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function + place);
     }
     return code;
-}
-
-std::string counted(usize count, const char* thing) {
-    return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
 Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
@@ -89,7 +90,7 @@ Result<int> run(const RunOptions& options) {
     std::unique_ptr<engine::Store> store = TRY(engine::Store::create(limits, *device));
     Result<engine::Store::Instantiated> made = store->instantiate(module, {}, control);
     if (!made) return error(made.error().to_string());
-    if (made->completion.kind != Completion::Kind::returned) return report(made->completion, options);
+    if (made->completion.kind != Completion::Kind::returned) return report(made->completion, options, "trap in its initialisation: ");
 
     engine::Extern func = *store->find_export(*made->instance, name);
     Result<Completion> completion = store->call(func, *arguments, control);

@@ -13,10 +13,10 @@ int validate_files(const std::vector<std::string>& files, bool verbose) {
             code = input_error(loaded.error().to_string());
         } else if (verbose) {
             const wasm::Module& module = **loaded;
-            print(file + ": valid, " + std::to_string(module.bytes.size()) + " bytes, " +
-                  std::to_string(module.funcs.size() - module.imported_funcs) + " functions, " +
-                  std::to_string(module.imports.size()) + " imports, " +
-                  std::to_string(module.exports.size()) + " exports\n");
+            print(file + ": valid, " + counted(module.bytes.size(), "byte") + ", " +
+                  counted(module.funcs.size() - module.imported_funcs, "function") + ", " +
+                  counted(module.imports.size(), "import") + ", " +
+                  counted(module.exports.size(), "export") + "\n");
         }
     }
     return finish_output(code);

@@ -1,0 +1,96 @@
+# How runs end, and what becomes of the output.
+$ cp $TESTS/../../examples/* .
+$ cat > x.wat <<'X'
+> (module
+>   (tag $oops (param i32))
+>   (memory 1 1 shared)
+>   (func (export "loop") (loop (br 0)))
+>   (func $deep (export "deep") (call $deep))
+>   (func (export "throw") (throw $oops (i32.const 7)))
+>   (func (export "wait") (result i32)
+>     (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))
+>   (func (export "load") (result i32) (i32.load (i32.const -1)))
+>   (func (export "two") (result i32 i64) (i32.const 1) (i64.const 2))
+>   (global (export "g") i32 (i32.const 1)))
+> X
+
+$ gpu-run --invoke load x.wat
+gpu-run: x.wat: trap: out of bounds memory access
+   0: load (0x90)
+[134]
+
+$ gpu-run --invoke throw x.wat
+gpu-run: x.wat: trap: an exception was thrown that nothing caught
+   0: throw (0x7c)
+[134]
+
+$ gpu-run --invoke wait x.wat
+gpu-run: x.wat: trap: deadlock: it waits for a notification that cannot come
+   0: wait (0x8b)
+[134]
+
+$ gpu-run --stack 128 --invoke deep x.wat 2>&1 | tail -3
+  18: deep (0x75)
+  19: deep (0x75)
+  ...
+
+$ gpu-run --invoke g x.wat
+gpu-run: x.wat: export "g" is a global, not a function
+[1]
+
+$ timeout --preserve-status -s INT 2 gpu-run --invoke loop x.wat
+gpu-run: x.wat: interrupted
+   0: loop (0x6f)
+[130]
+
+$ printf '(module (func $f (unreachable)) (start $f))' > start.wat; gpu-run start.wat; gpu-run --invoke f start.wat
+gpu-run: start.wat: no _start function, so it is not a program; --invoke NAME calls another function
+gpu-run: start.wat: no exported function "f": the module exports none
+[1]
+
+$ printf '(module (func $f (unreachable)) (start $f) (func (export "_start")))' > start.wat; gpu-run start.wat
+gpu-run: start.wat: trap in its initialisation: unreachable
+   0: f (0x27)
+[134]
+
+$ printf '(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))' > data.wat; gpu-run data.wat
+gpu-run: data.wat: trap in its initialisation: out of bounds memory access
+[134]
+
+$ printf '(module (func (export "_start") (param i32)))' > params.wat; gpu-run params.wat 1
+gpu-run: params.wat: _start takes 1 argument, got 0
+[1]
+
+$ printf '(module (memory 65536) (func (export "_start")))' > large.wat; gpu-run --memory 1GiB large.wat
+gpu-run: large.wat: a memory of 65536 pages does not fit the limit of 16384 pages; --memory raises it
+[1]
+
+# A reader that has had enough ends it without a word; a full disk does not.
+$ gpu-run objdump fac.wat | head -1
+sections:
+
+$ trap '' PIPE; gpu-run objdump fac.wat | true; echo ${PIPESTATUS[0]}
+0
+
+$ gpu-run objdump fac.wat > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run --invoke two x.wat > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run wast sum.wast > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run --help > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run validate -v fac.wat > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run devices 2> /dev/null > /dev/full
+[1]

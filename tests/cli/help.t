@@ -1,0 +1,112 @@
+# What people read first.
+$ gpu-run --version
+gpu-run 0.1.0
+
+$ gpu-run --help
+Runs WebAssembly: programs, functions and test scripts.
+Usage: gpu-run [OPTIONS] FILE [ARGUMENTS]
+       gpu-run COMMAND [OPTIONS] FILE...
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --version                   the version
+  --invoke NAME               call this exported function instead of _start
+  --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
+  --instances N               as many processes; {} in an argument is the process's number
+  --each                      with --instances: a line for each process
+  --stats                     with --instances: say how long it took
+  --fuel N                    stop after that many instructions
+  --timeout TIME              stop after that time: 10s, 0.5, 200ms
+  --stack N                   call stack, in slots of 4 bytes
+  --heap N                    heap of objects, in words of 4 bytes
+  --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
+
+Commands:
+  wast                        run scripts of the official test suite's language
+  devices                     list the devices that are here
+  validate                    check modules without running them
+  objdump                     show what is in modules, with the interpreter's code
+
+Examples:
+  gpu-run --invoke fac fac.wat 20      call an exported function, print its results
+  gpu-run app.wasm                     run a program: its _start function
+  gpu-run --timeout 10s app.wasm       the same, but no longer than that
+  gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
+  gpu-run devices                      where it can run
+  gpu-run validate app.wasm            is it a valid module?
+  gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
+  gpu-run wast test.wast               run a script of the official test suite's language
+
+A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
+for the program, or the arguments of the function: numbers as wasm's text writes them, such as
+-5, 0xff, 1.5e3, inf or nan:0x200000.
+
+Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
+130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.
+
+$ gpu-run objdump --help
+show what is in modules, with the interpreter's code
+Usage: gpu-run objdump [OPTIONS] FILE...
+
+Arguments:
+  FILE ...                    modules (.wasm or .wat)
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --headers                   everything but the functions' instructions
+  --function F                only this function, by index or name
+
+
+$ gpu-run validate --help
+check modules without running them
+Usage: gpu-run validate [OPTIONS] FILE...
+
+Arguments:
+  FILE ...                    modules (.wasm or .wat)
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  -v,--verbose                say something of valid ones too
+
+
+$ gpu-run wast --help
+run scripts of the official test suite's language
+Usage: gpu-run wast [OPTIONS] FILE...
+
+Arguments:
+  FILE ...                    scripts (.wast)
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  -q,--quiet                  only the files with failures, and the total
+  --device DEVICE             where to run: auto, cpu, cuda, cuda:N
+
+
+# The examples of the help, as written.
+$ cp $TESTS/../../examples/* .; cp sum.wast test.wast
+$ echo '(func (export "_start"))' > app.wasm
+
+$ gpu-run --invoke fac fac.wat 20
+2432902008176640000
+
+$ gpu-run app.wasm
+
+$ gpu-run --timeout 10s app.wasm
+
+$ gpu-run --instances 9 --invoke fac fac.wat {} | head -3
+2	1
+1	2
+1	6
+
+$ gpu-run devices 2> /dev/null | grep -o '^cpu'
+cpu
+
+$ gpu-run validate app.wasm
+
+$ gpu-run objdump app.wasm | tail -3
+instantiate: 2 words of code
+        |    0  enter           frame 3
+        |    1  ret
+
+$ gpu-run wast test.wast
+test.wast: 5 passed, 0 failed

@@ -1,0 +1,154 @@
+# Options: their values, their places, and what is wrong with them (exit code 2).
+$ cp $TESTS/../../examples/* .
+$ cat > x.wat <<'X'
+> (module
+>   (memory (export "m") 1)
+>   (func (export "neg") (param i32) (result i32) (i32.sub (i32.const 0) (local.get 0)))
+>   (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+>   (func $down (export "down") (param i32) (result i32)
+>     (if (result i32) (local.get 0)
+>       (then (i32.add (i32.const 1) (call $down (i32.sub (local.get 0) (i32.const 1)))))
+>       (else (i32.const 0)))))
+> X
+
+# What follows the file is not gpu-run's.
+$ gpu-run --invoke neg x.wat -5
+5
+
+$ gpu-run --invoke neg x.wat --fuel
+gpu-run: x.wat: argument 1 of neg: "--fuel" is not a value of type i32
+[1]
+
+$ gpu-run --invoke=neg -- x.wat 5
+-5
+
+$ gpu-run --invoke grow --invoke neg x.wat 5
+-5
+
+$ gpu-run -x x.wat
+gpu-run: unknown option -x; gpu-run --help lists the options
+[2]
+
+$ gpu-run --invoke
+gpu-run: --invoke needs a value; gpu-run --help lists the options
+[2]
+
+$ gpu-run --timeout
+gpu-run: --timeout needs a value; gpu-run --help lists the options
+[2]
+
+$ gpu-run --fuel 3 wast sum.wast
+gpu-run: --fuel is not for wast; gpu-run wast --help lists its options
+[2]
+
+$ gpu-run wast --fuel 3 sum.wast
+gpu-run: wast has no option --fuel; gpu-run wast --help lists its options
+[2]
+
+$ gpu-run objdump --header x.wat
+gpu-run: objdump has no option --header; gpu-run objdump --help lists its options
+[2]
+
+$ gpu-run objdump x.wat --function
+gpu-run: --function needs a value; gpu-run --help lists the options
+[2]
+
+$ gpu-run devices x.wat
+gpu-run: devices takes no argument x.wat; gpu-run devices --help lists its options
+[2]
+
+# Numbers.
+$ gpu-run --fuel -1 --invoke neg x.wat 5
+gpu-run: --fuel takes a number of instructions, not "-1"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --fuel 0 --invoke neg x.wat 5
+gpu-run: x.wat: trap: out of fuel; --fuel gives it more
+   0: neg (0x3b)
+[134]
+
+$ gpu-run --fuel 18446744073709551615 --invoke neg x.wat 5
+-5
+
+$ gpu-run --fuel 18446744073709551616 --invoke neg x.wat 5
+gpu-run: --fuel takes a number of instructions, not "18446744073709551616"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --timeout 0 --invoke neg x.wat 5
+gpu-run: --timeout takes a time such as 10s or 200ms, not "0"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --timeout nan --invoke neg x.wat 5
+gpu-run: --timeout takes a time such as 10s or 200ms, not "nan"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --timeout 1e300 --invoke neg x.wat 5
+-5
+
+$ gpu-run --timeout 10h --invoke neg x.wat 5
+gpu-run: --timeout takes a time such as 10s or 200ms, not "10h"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --memory 64KiB --invoke grow x.wat 1
+-1
+
+$ gpu-run --memory 128k --invoke grow x.wat 1
+1
+
+$ gpu-run --memory 0 --invoke grow x.wat 1
+gpu-run: x.wat: a memory of 1 pages does not fit the limit of 0 pages; --memory raises it
+[1]
+
+$ gpu-run --memory x --invoke grow x.wat 1
+gpu-run: --memory takes a size such as 64KiB or 1GiB, not "x"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --memory 64KiX --invoke grow x.wat 1
+gpu-run: --memory takes a size such as 64KiB or 1GiB, not "64KiX"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --memory 99999999TiB --invoke grow x.wat 1
+gpu-run: --memory takes a size such as 64KiB or 1GiB, not "99999999TiB"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --stack 0 --invoke down x.wat 10
+gpu-run: a stack of 0 slots is too small: --stack takes 64 at the least
+[1]
+
+$ gpu-run --stack 64 --invoke down x.wat 100
+gpu-run: x.wat: trap: call stack exhausted
+   0: down (0x4a)
+   1: down (0x55)
+   2: down (0x55)
+   3: down (0x55)
+   4: down (0x55)
+   5: down (0x55)
+   6: down (0x55)
+   7: down (0x55)
+   8: down (0x55)
+   9: down (0x55)
+  10: down (0x55)
+  11: down (0x55)
+[134]
+
+$ gpu-run --stack 99999999999 --invoke down x.wat 10
+gpu-run: --stack takes a number of slots below 4294967296, not "99999999999"; gpu-run --help lists the options
+[2]
+
+$ gpu-run --device cpu --stack 4294967295 --invoke down x.wat 10
+gpu-run: stack and heap together may take 2147483648 words, not 4630515735; ask for less with --stack or --heap
+[1]
+
+$ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10
+gpu-run: stack and heap together may take 2147483648 words, not 4564455447; ask for less with --stack or --heap
+[1]
+
+$ gpu-run --heap 0 --invoke down x.wat 10
+10
+
+$ gpu-run --device cpu --memory 1TiB --invoke grow x.wat 1
+1
+
+$ gpu-run --device nowhere --invoke neg x.wat 5
+gpu-run: unknown device "nowhere"; there are auto, cpu, cuda and cuda:N
+[1]
