@@ -28,4 +28,8 @@
     (i64.xor (local.get $hash) (i64.shr_u (local.get $hash) (i64.const 32))))
 
   (func (export "bench") (result i64)
-    (call $run (i32.const 1200000))))
+    (call $run (i32.const 1200000)))
+
+  ;; For many processes: From 100 to 200 rounds.
+  (func (export "each") (param $id i32) (result i64)
+    (call $run (i32.add (i32.const 100) (i32.rem_u (i32.mul (local.get $id) (i32.const 7919)) (i32.const 101))))))

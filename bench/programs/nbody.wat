@@ -95,4 +95,8 @@
     (i64.trunc_f64_s (f64.mul (call $energy) (f64.const 1e12))))
 
   (func (export "bench") (result i64)
-    (call $run (i32.const 60000))))
+    (call $run (i32.const 60000)))
+
+  ;; For many processes: From 4 to 8 steps.
+  (func (export "each") (param $id i32) (result i64)
+    (call $run (i32.add (i32.const 4) (i32.rem_u (local.get $id) (i32.const 5))))))

@@ -79,4 +79,8 @@
     (i32.load (i32.const 8)))
 
   (func (export "bench") (result i32)
-    (call $run (i32.const 4000))))
+    (call $run (i32.const 4000)))
+
+  ;; For many processes: The numbers up to 10 to 20.
+  (func (export "each") (param $id i32) (result i32)
+    (call $run (i32.add (i32.const 10) (i32.rem_u (local.get $id) (i32.const 11))))))

@@ -33,6 +33,8 @@
 //   global_*_imported a b     b words; word 2, low: instance word that holds the cell's index
 //   memory_size a             pages of memory 0, 32-bit
 //
+// Loads and stores of memory 0 whose constant offset has more than 16 bits: word 2, low.
+//
 // General memory operands (the _x forms, vectors, atomics): c = 1 for 64-bit addresses;
 // word 2: memory (low half); lane and vector slot, or two operand slots (high half);
 // word 3: constant offset.
@@ -90,6 +92,8 @@ enum class CodeOp : u16 {
 #undef OP
     count
 };
+
+inline constexpr CodeOp first_rare = CodeOp::unreachable;  // the common ones stand before it
 
 constexpr u64 code_word(CodeOp op, u32 a = 0, u32 b = 0, u32 c = 0) {
     return u64(op) | u64(a & 0xffff) << 16 | u64(b & 0xffff) << 32 | u64(c & 0xffff) << 48;

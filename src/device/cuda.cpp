@@ -313,7 +313,7 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
 // ---- bursts ------------------------------------------------------------------------
 
 Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl& control) {
-    const Kernel* gang = TRY(kernel("gpurun_burst", gang_ptx(info_.capability), 64));
+    const Kernel* gang = TRY(kernel("gpurun_burst", gang_ptx(info_.capability), getenv("GPURUN_REGISTERS") ? atoi(getenv("GPURUN_REGISTERS")) : 64));
     BurstOutcome outcome;
     outcome.stride = result_first + burst.result_words;
 

@@ -36,8 +36,8 @@ StoreOptions options_for(const device::DeviceInfo& device) {
     options.heap_words = 1 << 24;
     options.instance_words = 1 << 24;
     options.code_words = 1 << 24;
-    options.all_memory_bytes = device.memory_free / 4;
-    options.memory_bytes = options.all_memory_bytes / 256 & ~u64{0xffff};
+    options.all_memory_bytes = device.memory_free / 16;
+    options.memory_bytes = options.all_memory_bytes / 64 & ~u64{0xffff};
     return options;
 }
 

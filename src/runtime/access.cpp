@@ -66,13 +66,13 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     u32 a = a_of(w), extra = high_of(p.code[r.pc + 1]);
     switch (CodeOp(op_of(w))) {
 #define OP(name)
-#define LOAD(name, R, M)                            \
+#define LOAD_X(name, R, M)                          \
     case CodeOp::name##_x: {                        \
         AT(sizeof(M))                               \
         set<R>(r.fp, a, R(load_bytes<M>(at)));      \
         return advance(r);                          \
     }
-#define STORE(name, A, M)                           \
+#define STORE_X(name, A, M)                          \
     case CodeOp::name##_x: {                        \
         AT(sizeof(M))                               \
         store_bytes<M>(at, M(get<A>(r.fp, a)));     \

@@ -27,6 +27,27 @@ Outcome tail_call(const Process& p, Registers& r, u32 ref, u32 from, u32 count) 
     return Outcome::again;
 }
 
+// The function that a table has at the index in `slot`, of the type that `operands` ask for; 0
+// and a trap otherwise.
+u32 indirect_callee(const Process& p, Registers& r, u64 operands, u32 slot, bool is_64) {
+    const u32* table = word_at(p.words, word(r.instance, low_of(operands)));
+    u64 index = is_64 ? get<u64>(r.fp, slot) : get<u32>(r.fp, slot);
+    if (index >= word(table, table_length)) {
+        r.trap = Trap::undefined_element;
+        return 0;
+    }
+    u32 ref = word(p.words, word(table, table_elements) + u32(index));
+    if (ref == 0) {
+        r.trap = Trap::uninitialized_element;
+        return 0;
+    }
+    u32 types = module_of(p, r.instance).types;
+    u32 expected = reinterpret_cast<const u32*>(p.code + types)[high_of(operands)];
+    if (is_subtype(p, function_of(p, ref).type, expected)) return ref;
+    r.trap = Trap::indirect_call_type_mismatch;
+    return 0;
+}
+
 // Unwinds to the newest handler. If there is none the thread ends, its state as it was at
 // the throw.
 Outcome throw_exception(const Process& p, u32* thread, Registers& r, u32 exception) {
@@ -59,8 +80,7 @@ Outcome throw_tag(const Process& p, u32* thread, Registers& r, u64 w) {
     return throw_exception(p, thread, r, object_ref(object));
 }
 
-}  // namespace
-
+// Calls `ref`, whose slot 0 is slot `base` of the current frame.
 Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc) {
     r.rp -= record_words * lane_stride;
     word(r.rp, record_pc) = return_pc;
@@ -71,11 +91,20 @@ Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 ret
     return Outcome::again;
 }
 
+}  // namespace
+
 Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
     const u64* more = p.code + r.pc + 1;
     u32 a = a_of(w), b = b_of(w), c = c_of(w);
     switch (CodeOp(op_of(w))) {
         case CodeOp::unreachable: return trap(r, Trap::unreachable);
+        case CodeOp::call_import:
+            return call_function(p, r, word(r.instance, imm_of(w)), a, r.pc + 1);
+        case CodeOp::call_indirect: {
+            u32 ref = indirect_callee(p, r, more[0], b, c);
+            if (ref == 0) return Outcome::trap;
+            return call_function(p, r, ref, a, r.pc + 2);
+        }
         case CodeOp::call_ref: {
             u32 ref = word(r.fp, b);
             if (ref == 0) return trap(r, Trap::null_function_reference);
@@ -89,16 +118,8 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
         case CodeOp::return_call_import:
             return tail_call(p, r, word(r.instance, low_of(more[0])), a, b);
         case CodeOp::return_call_indirect: {
-            const u32* table = word_at(p.words, word(r.instance, low_of(more[0])));
-            u32 slot = a_of(more[1]);
-            u64 index = c ? get<u64>(r.fp, slot) : get<u32>(r.fp, slot);
-            if (index >= word(table, table_length)) return trap(r, Trap::undefined_element);
-            u32 ref = word(p.words, word(table, table_elements) + u32(index));
-            if (ref == 0) return trap(r, Trap::uninitialized_element);
-            u32 types = module_of(p, r.instance).types;
-            u32 expected = reinterpret_cast<const u32*>(p.code + types)[high_of(more[0])];
-            if (!is_subtype(p, function_of(p, ref).type, expected))
-                return trap(r, Trap::indirect_call_type_mismatch);
+            u32 ref = indirect_callee(p, r, more[0], a_of(more[1]), c);
+            if (ref == 0) return Outcome::trap;
             return tail_call(p, r, ref, a, b);
         }
         case CodeOp::return_call_ref: {

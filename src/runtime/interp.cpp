@@ -13,6 +13,7 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 #define OP(name)
 #define CONTROL(name) case CodeOp::name:
 #include "abi/code_ops.def"
+        case CodeOp::call_indirect:  // of another instance's function
         return run_control(p, thread, r, w);
 #define BULK(name) case CodeOp::name:
 #include "abi/code_ops.def"
@@ -20,8 +21,8 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 #define OBJECT(name) case CodeOp::name:
 #include "abi/code_ops.def"
         return run_object(p, r, w);
-#define LOAD(name, R, M) case CodeOp::name##_x:
-#define STORE(name, A, M) case CodeOp::name##_x:
+#define LOAD_X(name, R, M) case CodeOp::name##_x:
+#define STORE_X(name, A, M) case CodeOp::name##_x:
 #define VEC_LOAD(name, M) case CodeOp::name:
 #define VEC_STORE(name) case CodeOp::name:
 #define VEC_LOAD_LANE(name, M) case CodeOp::name:
@@ -91,10 +92,11 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     memory = r.memory;                  \
     memory_size = r.memory_size;        \
     why = r.trap;
-#define A a_of(w)
-#define B b_of(w)
-#define C c_of(w)
-#define K s32(s64(w) >> 48)
+#define A FIELD_A
+#define B FIELD_B
+#define C FIELD_C
+#define K (s32(FIELD_IMM) >> 16)
+#define IMM FIELD_IMM
 
     INTERPRETER_BEGIN
 
@@ -119,7 +121,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         NEXT(1)
     }
     CASE(charge) {
-        s64 fuel = get<s64>(thread, thread_fuel) - s64(imm_of(w));
+        s64 fuel = get<s64>(thread, thread_fuel) - s64(IMM);
         if (fuel < 0) {
             state = ThreadState::out_of_fuel;
             goto leave;
@@ -127,17 +129,17 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         set<s64>(thread, thread_fuel, fuel);
         NEXT(1)
     }
-    CASE(br) { GO(s32(imm_of(w))) }
+    CASE(br) { GO(s32(IMM)) }
     CASE(br_z) {
-        if (get<u32>(fp, A) == 0) GO(s32(imm_of(w)))
+        if (get<u32>(fp, A) == 0) GO(s32(IMM))
         NEXT(1)
     }
     CASE(br_nz) {
-        if (get<u32>(fp, A) != 0) GO(s32(imm_of(w)))
+        if (get<u32>(fp, A) != 0) GO(s32(IMM))
         NEXT(1)
     }
     CASE(br_table) {
-        u32 index = get<u32>(fp, A), count = imm_of(w);
+        u32 index = get<u32>(fp, A), count = IMM;
         if (index > count) index = count;
         u64 pair = code[pc + 1 + index / 2];
         GO(s32(index & 1 ? high_of(pair) : low_of(pair)))
@@ -148,14 +150,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         word(rp, record_fp) = index_of(p.words, fp);
         word(rp, record_instance) = index_of(p.words, instance);
         fp = word_at(fp, A);
-        pc += imm_of(w);
-        GO_COUNTED
-    }
-    CASE(call_import) {
-        SAVE_REGISTERS
-        Outcome outcome = call_function(p, r, word(instance, imm_of(w)), A, pc + 1);
-        LOAD_REGISTERS
-        if (outcome == Outcome::trap) goto trapped;
+        pc += IMM;
         GO_COUNTED
     }
     CASE(call_indirect) {
@@ -179,12 +174,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
             pc = callee.entry;
             GO_COUNTED
         }
-        if (!is_subtype(p, function_of(p, ref).type, expected)) TRAP(indirect_call_type_mismatch)
-        SAVE_REGISTERS
-        Outcome outcome = call_function(p, r, ref, A, pc + 2);
-        LOAD_REGISTERS
-        if (outcome == Outcome::trap) goto trapped;
-        GO_COUNTED
+        GO_OUT_OF_LINE  // another instance's
     }
     CASE(copy_32) {
         set<u32>(fp, A, get<u32>(fp, B));
@@ -195,7 +185,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         NEXT(1)
     }
     CASE(const_32) {
-        set<u32>(fp, A, imm_of(w));
+        set<u32>(fp, A, IMM);
         NEXT(1)
     }
     CASE(const_64) {
@@ -203,7 +193,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         NEXT(2)
     }
     CASE(const_64_k) {
-        set<u64>(fp, A, u64(s64(s32(imm_of(w)))));
+        set<u64>(fp, A, u64(s64(s32(IMM))));
         NEXT(1)
     }
     CASE(select_32) {
@@ -217,19 +207,19 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         NEXT(2)
     }
     CASE(global_get_32) {
-        set<u32>(fp, A, get<u32>(instance, imm_of(w)));
+        set<u32>(fp, A, get<u32>(instance, IMM));
         NEXT(1)
     }
     CASE(global_get_64) {
-        set<u64>(fp, A, get<u64>(instance, imm_of(w)));
+        set<u64>(fp, A, get<u64>(instance, IMM));
         NEXT(1)
     }
     CASE(global_set_32) {
-        set<u32>(instance, imm_of(w), get<u32>(fp, A));
+        set<u32>(instance, IMM, get<u32>(fp, A));
         NEXT(1)
     }
     CASE(global_set_64) {
-        set<u64>(instance, imm_of(w), get<u64>(fp, A));
+        set<u64>(instance, IMM, get<u64>(fp, A));
         NEXT(1)
     }
     CASE(memory_size) {
@@ -285,22 +275,28 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         if (num::name(get<T>(fp, B), T(s64(K)))) GO(BRANCH_DISTANCE)                \
         NEXT(1)                                                                     \
     }
-#define LOAD(name, R, M)                                                            \
-    CASE(name) {                                                                    \
-        u64 address = u64(get<u32>(fp, B)) + C;                                     \
+#define LOAD_AT(R, M, offset, length)                                               \
+    {                                                                               \
+        u64 address = u64(get<u32>(fp, B)) + (offset);                              \
         if (address + sizeof(M) > memory_size) [[unlikely]]                         \
             goto out_of_bounds;                                                     \
         set<R>(fp, A, R(load_bytes<M>(memory + address)));                          \
-        NEXT(1)                                                                     \
+        NEXT(length)                                                                \
     }
-#define STORE(name, R, M)                                                           \
-    CASE(name) {                                                                    \
-        u64 address = u64(get<u32>(fp, B)) + C;                                     \
+#define STORE_AT(R, M, offset, length)                                              \
+    {                                                                               \
+        u64 address = u64(get<u32>(fp, B)) + (offset);                              \
         if (address + sizeof(M) > memory_size) [[unlikely]]                         \
             goto out_of_bounds;                                                     \
         store_bytes<M>(memory + address, M(get<R>(fp, A)));                         \
-        NEXT(1)                                                                     \
+        NEXT(length)                                                                \
     }
+#define LOAD(name, R, M)                                \
+    CASE(name) LOAD_AT(R, M, C, 1)                      \
+    CASE(name##_w) LOAD_AT(R, M, low_of(code[pc + 1]), 2)
+#define STORE(name, R, M)                               \
+    CASE(name) STORE_AT(R, M, C, 1)                     \
+    CASE(name##_w) STORE_AT(R, M, low_of(code[pc + 1]), 2)
 #include "abi/code_ops.def"
 
 #define HOT(name)
@@ -311,22 +307,13 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
 #define BIN_INT(name, T)
 #define CMP_INT(name, T)
 #define CMP_FLOAT(name, T)
-#define LOAD(name, R, M) CASE(name##_x)
-#define STORE(name, R, M) CASE(name##_x)
+#define LOAD(name, R, M)
+#define STORE(name, R, M)
 #undef OP
-#define OP(name) CASE(name)
+#define OP(name) RARE_CASE(name)
 #include "abi/code_ops.def"
 #undef OP
-    {
-        SAVE_REGISTERS
-        Outcome outcome = run_out_of_line(p, thread, r, w);
-        LOAD_REGISTERS
-        if (outcome == Outcome::next) NEXT(0)
-        if (outcome == Outcome::trap) goto trapped;
-        if (outcome == Outcome::again) GO_COUNTED
-        state = ThreadState(word(thread, thread_state));
-        goto leave;
-    }
+    GO_OUT_OF_LINE
 
     INTERPRETER_CASES_END
 
@@ -360,6 +347,16 @@ trapped:
     word(thread, thread_trap) = u32(why);
     state = ThreadState::trapped;
 leave:
+    INTERPRETER_STEP_END
+    INTERPRETER_OUT_OF_LINE {
+        SAVE_REGISTERS
+        Outcome outcome = run_out_of_line(p, thread, r, w);
+        LOAD_REGISTERS
+        if (outcome == Outcome::trap) word(thread, thread_trap) = u32(why);
+        if (outcome == Outcome::trap) state = ThreadState::trapped;
+        if (outcome == Outcome::leave) state = ThreadState(word(thread, thread_state));
+        INTERPRETER_AFTER(outcome)
+    }
     INTERPRETER_END
     if (thread_index == 0) return ThreadState::ready;
     word(thread, thread_pc) = pc;

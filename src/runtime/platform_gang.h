@@ -6,46 +6,76 @@
 
 namespace gpurun::rt {
 inline constexpr u32 lane_stride = 32;
+inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 }
 
 // One instruction a step for the whole warp: the lowest position of its lanes is elected, and
 // the lanes that stand there execute. So lanes that went different ways meet again. Now and
 // then another lane's position is elected, in turn, so that none waits for ever.
+//
+// The inner loop calls nothing, so that its variables have all registers; what is out of line
+// is done by the outer loop.
 #define INTERPRETER_IS_THREADED 0
-#define INTERPRETER_BEGIN                                                       \
-    bool live = thread_index != 0;                                              \
-    for (u32 step = 0;; step++) {                                               \
-        const u32 position = live ? pc : ~0u;                                   \
-        u32 elected = warp_min(position);                                       \
-        if (elected == ~0u) break;                                              \
-        if ((step & 63) >= 60) {                                                \
-            if (step >= quantum) break;                                         \
-            if (popcount(ballot(live)) <= enough) break;                        \
-            const u32 other = shuffle(position, step / 64 % warp_lanes);        \
-            if (other != ~0u) elected = other;                                  \
-        }                                                                       \
-        if (position == elected) {                                              \
-            w = code[pc];                                                       \
-            switch (op_of(w)) {
+#define INTERPRETER_BEGIN                                                               \
+    bool live = thread_index != 0, is_over = false;                                     \
+    for (u32 step = 0; !is_over;) {                                                     \
+        u32 position, elected, low, high;                                               \
+        for (;; step++) {                                                               \
+            position = live ? pc : ~0u;                                                 \
+            elected = warp_min(position);                                               \
+            if ((step & 63) >= 60) {                                                    \
+                is_over = step >= quantum || popcount(ballot(live)) <= enough;          \
+                if (is_over) break;                                                     \
+                const u32 other = shuffle(position, step / 64 % warp_lanes);            \
+                if (other != ~0u) elected = other;                                      \
+            }                                                                           \
+            if (elected & slow_bit) break;                                              \
+            fetch(code, elected, low, high);                                            \
+            if (u16(low) >= u32(first_rare)) break;                                     \
+            if (position != elected) continue;                                          \
+            switch (u16(low)) {
 #define CASE(name) case u32(CodeOp::name):
+#define RARE_CASE(name)
 #define INTERPRETER_CASES_END                   \
             default: __builtin_unreachable();   \
             }                                   \
             goto stepped;
+#define INTERPRETER_STEP_END    \
+            live = false;       \
+        stepped:;               \
+        }                       \
+        if (elected == ~0u) break;
+#define INTERPRETER_OUT_OF_LINE                                     \
+        step++;                                                     \
+        const bool goes_out = position == elected && !is_over;      \
+        if (goes_out) {                                             \
+            pc &= ~slow_bit;                                        \
+            w = code[pc];                                           \
+        }                                                           \
+        if (goes_out)
+#define INTERPRETER_AFTER(outcome) \
+    if (outcome >= Outcome::trap) live = false;
 #define INTERPRETER_END \
-            live = false; \
-        stepped:;       \
-        }               \
     }                   \
+    pc &= ~slow_bit;    \
     if (live) state = ThreadState::ready;
-#define NEXT(n)    \
-    {              \
-        pc += (n); \
+#define NEXT(n)       \
+    {                 \
+        pc += (n);    \
         goto stepped; \
     }
 #define GO_COUNTED goto stepped;
+#define GO_OUT_OF_LINE   \
+    {                    \
+        pc |= slow_bit;  \
+        goto stepped;    \
+    }
 #define GO(distance)              \
     {                             \
         pc += u32(s32(distance)); \
         goto stepped;             \
     }
+#define FIELD_A (low >> 16)
+#define FIELD_B (high & 0xffff)
+#define FIELD_C (high >> 16)
+#define FIELD_IMM high

@@ -70,8 +70,22 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define INTERPRETER_IS_THREADED 1
 #define INTERPRETER_BEGIN DISPATCH
 #define INTERPRETER_CASES_END
-#define INTERPRETER_END
+#define INTERPRETER_STEP_END goto done;
+#define INTERPRETER_OUT_OF_LINE out_of_line:
+#define INTERPRETER_AFTER(outcome)                     \
+    {                                                  \
+        if (outcome == Outcome::next) NEXT(0)          \
+        if (outcome == Outcome::again) GO_COUNTED      \
+        goto done;                                     \
+    }
+#define INTERPRETER_END done:
 #define CASE(name) label_##name:
+#define RARE_CASE(name) label_##name:
+#define GO_OUT_OF_LINE goto out_of_line;
+#define FIELD_A a_of(w)
+#define FIELD_B b_of(w)
+#define FIELD_C c_of(w)
+#define FIELD_IMM imm_of(w)
 #define DISPATCH                                   \
     {                                              \
         if constexpr (stepping) {                  \

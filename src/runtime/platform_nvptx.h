@@ -64,23 +64,36 @@ inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
 
 // ---- plain memory ------------------------------------------------------------------
 
+// All of a process is in the device's memory: saying so spares the hardware the question.
+template <class T>
+using Global = T __attribute__((address_space(1)));
+template <class T>
+inline Global<T>* global(T* p) {
+    return (Global<T>*)p;
+}
+
+// A word of code, in halves. Code does not change while a kernel runs.
+inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
+    asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
+}
+
 // The hardware faults on misaligned access: such ones go byte by byte.
 template <class T>
 inline T load_bytes(const u8* p) {
-    if (reinterpret_cast<usize>(p) % sizeof(T) == 0) return *reinterpret_cast<const T*>(p);
+    if (reinterpret_cast<usize>(p) % sizeof(T) == 0) return *global(reinterpret_cast<const T*>(p));
     T value;
     u8* to = reinterpret_cast<u8*>(&value);
-    for (u32 i = 0; i < sizeof(T); i++) to[i] = p[i];
+    for (u32 i = 0; i < sizeof(T); i++) to[i] = global(p)[i];
     return value;
 }
 template <class T>
 inline void store_bytes(u8* p, T value) {
     if (reinterpret_cast<usize>(p) % sizeof(T) == 0) {
-        *reinterpret_cast<T*>(p) = value;
+        *global(reinterpret_cast<T*>(p)) = value;
         return;
     }
     const u8* from = reinterpret_cast<const u8*>(&value);
-    for (u32 i = 0; i < sizeof(T); i++) p[i] = from[i];
+    for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];
 }
 
 inline void copy_bytes(u8* to, const u8* from, u64 count) {
@@ -138,9 +151,10 @@ using Wide = typename WideOf<T>::Type;
 
 // Slots: words of one lane, lane_stride apart.
 template <class T>
-inline T load_slot(const u32* slot) {
+inline T load_slot(const u32* at) {
+    const Global<u32>* slot = global(at);
     if constexpr (sizeof(T) == 4) {
-        return __builtin_bit_cast(T, *slot);
+        return __builtin_bit_cast(T, u32(*slot));
     } else if constexpr (sizeof(T) == 8) {
         return T(join(slot[0], slot[lane_stride], Wide<T>{}));
     } else {
@@ -148,7 +162,8 @@ inline T load_slot(const u32* slot) {
     }
 }
 template <class T>
-inline void store_slot(u32* slot, T value) {
+inline void store_slot(u32* at, T value) {
+    Global<u32>* slot = global(at);
     if constexpr (sizeof(T) == 4) {
         *slot = __builtin_bit_cast(u32, value);
     } else if constexpr (sizeof(T) == 8) {

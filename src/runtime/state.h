@@ -33,7 +33,7 @@ inline constexpr u64 chunk_elements = 4 << 10;
 // What an out-of-line instruction wants next.
 enum class Outcome : u32 {
     next,     // go on at pc
-    again,    // a long operation did a part: look at the quantum, then go on at pc
+    again,    // a call, or a part of a long operation: look at the quantum, then go on at pc
     trap,     // registers.trap says why; pc stands at the instruction
     leave,    // the thread's state was set
 };
@@ -120,9 +120,6 @@ struct ElemSegment {
         return function_ref(instance_no, reinterpret_cast<const u32*>(p.code + code_at)[item]);
     }
 };
-
-// Calls `ref`, whose slot 0 is slot `base` of the current frame.
-[[gnu::noinline]] Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc);
 
 // One instruction out of line, by the families of code_ops.def. Never inlined: they would take
 // the loop's registers.

@@ -38,6 +38,16 @@ constexpr auto operators = [] {
     return table;
 }();
 
+constexpr auto general_forms = [] {
+    std::array<CodeOp, usize(CodeOp::count)> table{};
+#define OP(name)
+#define LOAD_X(name, R, M) table[usize(CodeOp::name)] = CodeOp::name##_x;
+#define STORE_X(name, A, M) table[usize(CodeOp::name)] = CodeOp::name##_x;
+#include "abi/code_ops.def"
+#undef OP
+    return table;
+}();
+
 struct Relations {
     CodeOp branch_if_true = CodeOp::count, branch_if_false = CodeOp::count, swapped = CodeOp::count;
 };
@@ -84,6 +94,8 @@ constexpr auto relations = [] {
 }  // namespace
 
 const Operator& operator_of(Op op) { return operators[usize(op)]; }
+
+CodeOp general_form(CodeOp op) { return general_forms[usize(op)]; }
 
 CodeOp fused_branch(CodeOp compare, bool when) {
     const Relations& r = relations[usize(compare)];

@@ -34,6 +34,7 @@ CodeOp fused_branch(CodeOp compare, bool when);
 CodeOp swapped(CodeOp op);
 
 constexpr CodeOp with_constant(CodeOp op) { return CodeOp(u16(op) + 1); }
-constexpr CodeOp general_form(CodeOp op) { return CodeOp(u16(op) + 1); }
+constexpr CodeOp with_wide_offset(CodeOp op) { return CodeOp(u16(op) + 1); }
+CodeOp general_form(CodeOp op);  // of a load or store
 
 }  // namespace gpurun::translate

@@ -65,10 +65,12 @@ constexpr auto forms = [] {
 #define LANE_SET(name, A) set(CodeOp::name, "%a = %b with lane %2A = %c", 2);
 #define LOAD(name, R, M)                  \
     set(CodeOp::name, "%a = [%b + %C]");  \
-    set(CodeOp::name##_x, general_load, 3);
+    set(CodeOp::name##_w, "%a = [%b + %2q]", 2);
 #define STORE(name, A, M)                 \
     set(CodeOp::name, "[%b + %C] = %a");  \
-    set(CodeOp::name##_x, general_store, 3);
+    set(CodeOp::name##_w, "[%b + %2q] = %a", 2);
+#define LOAD_X(name, R, M) set(CodeOp::name##_x, general_load, 3);
+#define STORE_X(name, A, M) set(CodeOp::name##_x, general_store, 3);
 #define VEC_LOAD(name, M) set(CodeOp::name, general_load, 3);
 #define VEC_STORE(name) set(CodeOp::name, general_store, 3);
 #define VEC_LOAD_LANE(name, M) \

@@ -222,7 +222,7 @@ void FunctionTranslator::translate_access(const Instr& instr) {
     auto [op, shape] = operator_of(instr.op);
     SlotKind kind = result_kind(instr.op);
     u32 is_64 = memory_is_64(instr.a), memory = layout_.memories + instr.a;
-    bool is_plain = instr.a == 0 && !is_64 && instr.bits < 0x10000;
+    bool is_plain = instr.a == 0 && !is_64 && (shape == Shape::load || shape == Shape::store);
     // Operands above the address.
     u32 value = 0, second = 0, extra = instr.lane;
     switch (shape) {
@@ -253,8 +253,11 @@ void FunctionTranslator::translate_access(const Instr& instr) {
     bool has_result = shape != Shape::store && shape != Shape::vec_store &&
                       shape != Shape::vec_store_lane && shape != Shape::atomic_store;
     u32 a = has_result ? top_slot_ : value, at;
-    if ((shape == Shape::load || shape == Shape::store) && is_plain) {
+    if (is_plain && instr.bits < 0x10000) {
         at = emit(op, a, address, u32(instr.bits));
+    } else if (is_plain) {
+        at = emit(with_wide_offset(op), a, address);
+        emit_pair(u32(instr.bits));
     } else {
         if (shape == Shape::load || shape == Shape::store) op = general_form(op);
         at = emit(op, a, address, is_64);
