@@ -94,7 +94,8 @@ Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
     if (bytes.empty()) return file_error(path, "is empty, expected a WebAssembly module");
     std::string_view start = as_text(bytes).substr(0, magic.size());
     if (!magic.starts_with(start) && !is_text(as_text(bytes)))
-        return file_error(path, "0x0: magic header not detected: a module begins with \\0asm, text with (");
+        return file_error(
+            path, "0x0: magic header not detected: a module begins with \\0asm, text with (");
     if (magic.starts_with(start)) {
         auto module = wasm::load(std::move(bytes));
         if (!module) return file_error(path, module.error().to_string().c_str());

@@ -55,14 +55,18 @@ std::string suggest(std::string_view name, std::span<const std::string> known) {
     return text;
 }
 
-Result<const wasm::Export*> find_function_export(const wasm::Module& module, std::string_view name) {
+Result<const wasm::Export*> find_function_export(const wasm::Module& module,
+                                                 std::string_view name) {
     const wasm::Export* found = module.find_export(name);
     if (found && found->kind == wasm::ExternKind::func) return found;
-    if (found) return Error{"export " + quoted(name) + " is a " + to_string(found->kind) + ", not a function"};
+    if (found)
+        return Error{"export " + quoted(name) + " is a " + to_string(found->kind) +
+                     ", not a function"};
     std::vector<std::string> known;
     for (const wasm::Export& item : module.exports)
         if (item.kind == wasm::ExternKind::func) known.push_back(item.name);
-    if (known.empty()) return Error{"no exported function " + quoted(name) + ": the module exports none"};
+    if (known.empty())
+        return Error{"no exported function " + quoted(name) + ": the module exports none"};
     return Error{"no exported function " + quoted(name) + suggest(name, known)};
 }
 

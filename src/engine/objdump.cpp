@@ -23,7 +23,10 @@ constexpr usize chunk_bytes = 1 << 16;  // what the sink gets at once, about
 class Listing {
 public:
     Listing(const wasm::Module& module, const wasm::Printer& printer, const TextSink& sink)
-        : module_(module), printer_(printer), layout_(module), code_printer_(printer, layout_),
+        : module_(module),
+          printer_(printer),
+          layout_(module),
+          code_printer_(printer, layout_),
           sink_(sink) {
         for (usize size = module.bytes.size(); size > 0; size >>= 4) offset_digits_++;
     }
@@ -46,7 +49,8 @@ public:
             out_ += ": imported\n";
             return;
         }
-        std::optional<FunctionCode> code = translate::translate_function(module_, layout_, func, {});
+        std::optional<FunctionCode> code =
+            translate::translate_function(module_, layout_, func, {});
         out_ += ": ";
         append_number(out_, module_.funcs[func].end - module_.funcs[func].body);
         out_ += " bytes of wasm, ";
@@ -148,7 +152,8 @@ Result<u32> find_function(const wasm::Module& module, const wasm::Printer& print
 
 }  // namespace
 
-Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options, const TextSink& sink) {
+Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options,
+                     const TextSink& sink) {
     wasm::Printer printer(module);
     Listing listing(module, printer, sink);
     if (!options.function.empty()) {
@@ -156,7 +161,8 @@ Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options, 
     } else {
         listing.headers();
         if (!options.headers_only) {
-            for (u32 func = module.imported_funcs; func < module.funcs.size() && listing.is_wanted(); func++) {
+            for (u32 func = module.imported_funcs;
+                 func < module.funcs.size() && listing.is_wanted(); func++) {
                 listing.function(func);
                 listing.blank_line();
             }

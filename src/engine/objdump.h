@@ -19,6 +19,7 @@ struct ObjdumpOptions {
 using TextSink = std::function<bool(std::string_view)>;
 
 // Fails where there is no such function.
-Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options, const TextSink& sink);
+Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options,
+                     const TextSink& sink);
 
 }  // namespace gpurun::engine

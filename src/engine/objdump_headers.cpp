@@ -17,8 +17,8 @@ constexpr u32 header_bytes = 8, custom_section = 0, start_section = 8;
 constexpr u32 max_preview_bytes = 32, max_preview_items = 8;
 
 const char* section_name(u32 id) {
-    static constexpr const char* names[] = {"custom", "type",   "import", "function", "table",
-                                            "memory", "global", "export", "start",    "elem",
+    static constexpr const char* names[] = {"custom", "type",   "import",     "function", "table",
+                                            "memory", "global", "export",     "start",    "elem",
                                             "code",   "data",   "data count", "tag"};
     return id < std::size(names) ? names[id] : "?";
 }
@@ -309,6 +309,8 @@ private:
 
 }  // namespace
 
-void print_headers(const wasm::Printer& printer, std::string& out) { Headers(printer, out).print(); }
+void print_headers(const wasm::Printer& printer, std::string& out) {
+    Headers(printer, out).print();
+}
 
 }  // namespace gpurun::engine

@@ -44,13 +44,15 @@ Result<u64> parse_integer(std::string_view text, u32 bits) {
 }
 
 template <class Bits>
-Result<Bits> parse_float(std::string_view text, text::FloatError (*parse)(std::string_view, Bits&)) {
+Result<Bits> parse_float(std::string_view text,
+                         text::FloatError (*parse)(std::string_view, Bits&)) {
     Bits bits = 0;
     bool is_32 = sizeof(Bits) == 4;
     switch (parse(text, bits)) {
         case text::FloatError::none: break;
         case text::FloatError::not_a_number:
-            return bad_value(text, is_32 ? "is not a value of type f32" : "is not a value of type f64");
+            return bad_value(text,
+                             is_32 ? "is not a value of type f32" : "is not a value of type f64");
         case text::FloatError::out_of_range:
             return bad_value(text, is_32 ? "does not fit an f32" : "does not fit an f64");
     }
@@ -62,7 +64,8 @@ Result<Value> parse_vector(std::string_view text) {
     constexpr usize half = 16;
     bool is_hex = text.size() == 2 + 2 * half && text.starts_with("0x") &&
                   text.find_first_not_of("0123456789abcdefABCDEF", 2) == text.npos;
-    if (!is_hex) return bad_value(text, "is not a value of type v128: 0x and 32 hexadecimal digits");
+    if (!is_hex)
+        return bad_value(text, "is not a value of type v128: 0x and 32 hexadecimal digits");
     u64 high = 0, low = 0;
     const char* digits = text.data() + 2;
     std::from_chars(digits, digits + half, high, 16);
@@ -80,15 +83,17 @@ std::string Value::to_string() const {
         case ValType::f32: return float_text<f32, u32, 23>(low());
         case ValType::f64: return float_text<f64, u64, 52>(wide());
         default:
-            return format("0x%08x%08x%08x%08x", bits.word[3], bits.word[2], bits.word[1], bits.word[0]);
+            return format("0x%08x%08x%08x%08x", bits.word[3], bits.word[2], bits.word[1],
+                          bits.word[0]);
     }
 }
 
 Result<Value> parse_value(ValType type, std::string_view text) {
     if (type.is_ref()) {
         if (text == "null" && type.is_nullable()) return Value::ref(type, 0);
-        return bad_value(text, type.is_nullable() ? "is not a reference: only null can be given"
-                                                  : "cannot be given for a reference that is never null");
+        return bad_value(text, type.is_nullable()
+                                   ? "is not a reference: only null can be given"
+                                   : "cannot be given for a reference that is never null");
     }
     switch (type.kind()) {
         case ValType::i32: return Value::i32(u32(TRY(parse_integer(text, 32))));

@@ -43,10 +43,10 @@ constexpr auto forms = [] {
 #define OBJECT(name)
 #define ATOMIC_OTHER(name)
 #define VEC_SHUFFLE(name) set(CodeOp::name, "%a = %b, %c, lanes %2v", 3);
-#define CMP_INT(name, T)                            \
-    set(CodeOp::name, "%a = %b, %c");               \
-    set(CodeOp::name##_k, "%a = %b, %k");           \
-    set(CodeOp::br_##name, "%b, %c -> %s");         \
+#define CMP_INT(name, T)                    \
+    set(CodeOp::name, "%a = %b, %c");       \
+    set(CodeOp::name##_k, "%a = %b, %k");   \
+    set(CodeOp::br_##name, "%b, %c -> %s"); \
     set(CodeOp::br_##name##_k, "%b, %k -> %s");
 #define CMP_FLOAT(name, T)            \
     set(CodeOp::name, "%a = %b, %c"); \
@@ -63,11 +63,11 @@ constexpr auto forms = [] {
 #define VEC_TERN(name, R, A, B, C) set(CodeOp::name, "%a = %b, %c, %2a", 2);
 #define LANE_GET(name, R) set(CodeOp::name, "%a = lane %C of %b");
 #define LANE_SET(name, A) set(CodeOp::name, "%a = %b with lane %2A = %c", 2);
-#define LOAD(name, R, M)                  \
-    set(CodeOp::name, "%a = [%b + %C]");  \
+#define LOAD(name, R, M)                 \
+    set(CodeOp::name, "%a = [%b + %C]"); \
     set(CodeOp::name##_w, "%a = [%b + %2q]", 2);
-#define STORE(name, A, M)                 \
-    set(CodeOp::name, "[%b + %C] = %a");  \
+#define STORE(name, A, M)                \
+    set(CodeOp::name, "[%b + %C] = %a"); \
     set(CodeOp::name##_w, "[%b + %2q] = %a", 2);
 #define LOAD_X(name, R, M) set(CodeOp::name##_x, general_load, 3);
 #define STORE_X(name, A, M) set(CodeOp::name##_x, general_store, 3);
@@ -75,8 +75,7 @@ constexpr auto forms = [] {
 #define VEC_STORE(name) set(CodeOp::name, general_store, 3);
 #define VEC_LOAD_LANE(name, M) \
     set(CodeOp::name, "%a = %2V with lane %2L = memory %2m [%b + %3q]", 3);
-#define VEC_STORE_LANE(name, M) \
-    set(CodeOp::name, "memory %2m [%b + %3q] = lane %2L of %a", 3);
+#define VEC_STORE_LANE(name, M) set(CodeOp::name, "memory %2m [%b + %3q] = lane %2L of %a", 3);
 #define ATOMIC_LOAD(name, V, M) set(CodeOp::name, general_load, 3);
 #define ATOMIC_STORE(name, V, M) set(CodeOp::name, general_store, 3);
 #define ATOMIC_RMW(name, V, M, f) set(CodeOp::name, "%a = memory %2m [%b + %3q], %2X", 3);
@@ -227,7 +226,8 @@ void CodePrinter::instance_word(std::string& out, u32 word) const {
     if (word - layout_.imported_globals < module.imported_globals)
         return append_number(out, word - layout_.imported_globals);
     auto first = layout_.globals.begin() + module.imported_globals;
-    append_number(out, std::lower_bound(first, layout_.globals.end(), word) - layout_.globals.begin());
+    append_number(out,
+                  std::lower_bound(first, layout_.globals.end(), word) - layout_.globals.begin());
 }
 
 void CodePrinter::type(std::string& out, u32 type) const {

@@ -25,7 +25,8 @@ public:
     void instr(std::string& out, const FunctionCode& code, u32 position) const;
 
 private:
-    void operand(std::string& out, const FunctionCode& code, u32 position, const char*& token) const;
+    void operand(std::string& out, const FunctionCode& code, u32 position,
+                 const char*& token) const;
     void callee(std::string& out, const FunctionCode& code, u32 position) const;
     void instance_word(std::string& out, u32 word) const;
     void type(std::string& out, u32 type) const;

@@ -27,8 +27,8 @@ public:
     const Module& module() const { return module_; }
     void func(std::string& out, u32 func) const { out += func_names_[func]; }  // "$fac", or "7"
     bool has_name(u32 func) const { return func_names_[func][0] == '$'; }
-    void type(std::string& out, ValType type) const;          // "(ref null 3)"
-    void heap(std::string& out, u32 heap) const;              // "func", "3"
+    void type(std::string& out, ValType type) const;               // "(ref null 3)"
+    void heap(std::string& out, u32 heap) const;                   // "func", "3"
     void signature(std::string& out, const FuncType& type) const;  // " (param i32) (result i64)"
     void limits(std::string& out, const Limits& limits) const;     // "i64 1 2 shared"
     void global_type(std::string& out, const GlobalType& type) const;  // "(mut i32)"
@@ -59,7 +59,8 @@ private:
         u32 number;
     };
     const std::string* local_name(u32 index) const;
-    void declare(std::string& out, const char* word, u32 first, u32 count, std::string_view type) const;
+    void declare(std::string& out, const char* word, u32 first, u32 count,
+                 std::string_view type) const;
     void label(std::string& out, u32 depth) const;
     void immediates(std::string& out, const Instr& instr) const;
     void block_type(std::string& out, const Instr& instr) const;

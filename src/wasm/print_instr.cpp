@@ -77,9 +77,7 @@ bool opens_block(Op op) {
            op == Op::try_table;
 }
 bool closes_block(Op op) { return op == Op::end || op == Op::delegate; }
-bool divides_block(Op op) {
-    return op == Op::else_ || op == Op::catch_ || op == Op::catch_all;
-}
+bool divides_block(Op op) { return op == Op::else_ || op == Op::catch_ || op == Op::catch_all; }
 
 void space_and_number(std::string& out, u32 number) {
     out += ' ';
@@ -244,7 +242,8 @@ void BodyPrinter::lists(std::string& out, const Instr& instr) const {
         return;
     }
     block_type(out, instr);
-    static constexpr const char* names[] = {" (catch", " (catch_ref", " (catch_all", " (catch_all_ref"};
+    static constexpr const char* names[] = {" (catch", " (catch_ref", " (catch_all",
+                                            " (catch_all_ref"};
     for (u32 i = 0; i < instr.count; i++) {
         CatchClause clause = list.catch_clause();
         out += names[clause.kind];
@@ -260,9 +259,7 @@ void BodyPrinter::immediates(std::string& out, const Instr& instr) const {
         case Imm::zero: return;
         case Imm::block: return block_type(out, instr);
         case Imm::label: return label(out, instr.a);
-        case Imm::func:
-            out += ' ';
-            return printer_.func(out, instr.a);
+        case Imm::func: out += ' '; return printer_.func(out, instr.a);
         case Imm::local:
             out += ' ';
             if (const std::string* name = local_name(instr.a)) return append_identifier(out, *name);
@@ -282,9 +279,7 @@ void BodyPrinter::immediates(std::string& out, const Instr& instr) const {
         case Imm::type_count:
         case Imm::type_data:
         case Imm::type_elem:
-        case Imm::type_type:
-            space_and_number(out, instr.a);
-            return space_and_number(out, instr.b);
+        case Imm::type_type: space_and_number(out, instr.a); return space_and_number(out, instr.b);
         case Imm::type_table:
             unless_zero(out, instr.b);
             out += " (type ";
@@ -309,18 +304,10 @@ void BodyPrinter::immediates(std::string& out, const Instr& instr) const {
         case Imm::br_table:
         case Imm::select_t:
         case Imm::try_table: return lists(out, instr);
-        case Imm::i32:
-            out += ' ';
-            return append_number(out, s32(u32(instr.bits)));
-        case Imm::i64:
-            out += ' ';
-            return append_number(out, s64(instr.bits));
-        case Imm::f32:
-            out += ' ';
-            return append_float<f32, u32, 23>(out, instr.bits);
-        case Imm::f64:
-            out += ' ';
-            return append_float<f64, u64, 52>(out, instr.bits);
+        case Imm::i32: out += ' '; return append_number(out, s32(u32(instr.bits)));
+        case Imm::i64: out += ' '; return append_number(out, s64(instr.bits));
+        case Imm::f32: out += ' '; return append_float<f32, u32, 23>(out, instr.bits);
+        case Imm::f64: out += ' '; return append_float<f64, u64, 52>(out, instr.bits);
         case Imm::v128: {
             u32 lanes[4];
             __builtin_memcpy(lanes, instr.bytes, 16);

@@ -80,7 +80,6 @@ func 0 $fac (type 0) (param $n i64) (result i64) (local $product i64): 39 bytes 
   0x52  end
         |    6  ret_64          s2
 
-
 $ gpu-run objdump --function 1 fac.wat | head -3
 func 1 $fac_rec (type 0) (param $n i64) (result i64): 21 bytes of wasm, 9 words of code, 8 slots
         |    0  enter           frame 11

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/objdump.h"
+#include "engine/store.h"
 #include "wasm/module.h"
 #include "wasm/reader.h"
 
@@ -23,7 +24,8 @@ protected:
         const char* build = std::getenv("GPURUN_BUILD");
         fs::path path = fs::path(build ? build : "build") / "tests/programs" / GetParam();
         std::ifstream file(path, std::ios::binary);
-        if (!file) GTEST_SKIP() << path << " is not there; scripts/install-deps test brings what makes it";
+        if (!file)
+            GTEST_SKIP() << path << " is not there; scripts/install-deps test brings what makes it";
         bytes_.assign(std::istreambuf_iterator<char>(file), {});
     }
     wasm::Bytes bytes_;
@@ -64,7 +66,8 @@ TEST_P(Programs, are_listed_to_the_end) {
     };
     ASSERT_TRUE(engine::objdump(**module, {}, take).ok());
     usize functions = 0;
-    for (usize at = text.find("\nfunc "); at != text.npos; at = text.find("\nfunc ", at + 1)) functions++;
+    for (usize at = text.find("\nfunc "); at != text.npos; at = text.find("\nfunc ", at + 1))
+        functions++;
     EXPECT_EQ(functions, (*module)->funcs.size() - (*module)->imported_funcs);
     EXPECT_NE(text.find("\ninstantiate: "), text.npos);
 }
@@ -73,8 +76,26 @@ TEST_P(Programs, are_not_listed_for_nobody) {
     auto module = wasm::load(bytes_);
     ASSERT_TRUE(module.ok());
     usize pieces = 0;
-    ASSERT_TRUE(engine::objdump(**module, {}, [&](std::string_view) { return ++pieces, false; }).ok());
+    ASSERT_TRUE(
+        engine::objdump(**module, {}, [&](std::string_view) { return ++pieces, false; }).ok());
     EXPECT_EQ(pieces, 1u);
+}
+
+TEST_P(Programs, run_where_they_import_nothing) {
+    auto module = wasm::load(bytes_);
+    ASSERT_TRUE(module.ok());
+    if (!(*module)->imports.empty()) return;
+    auto store = engine::Store::create({});
+    ASSERT_TRUE(store.ok());
+    auto made = (*store)->instantiate(*module, {}, {});
+    ASSERT_TRUE(made.ok());
+    auto alive = (*store)->find_export(*made->instance, "alive");
+    ASSERT_TRUE(alive.has_value());
+    const engine::Value generations = engine::Value::i32(100);
+    auto completion = (*store)->call(*alive, {&generations, 1}, {});
+    ASSERT_TRUE(completion.ok());
+    ASSERT_EQ(completion->results.size(), 1u) << completion->to_string();
+    EXPECT_EQ(completion->results[0].low(), 121u);  // what is known of the r-pentomino
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Programs, testing::Values("words.wasm", "sha256.wasm", "life.wasm"),

@@ -28,14 +28,19 @@ TEST(Value, integers) {
 }
 
 TEST(Value, what_is_no_integer) {
-    for (const char* text : {"", "-", "+", "0x", "x", "1x", "1.0", " 1", "1 ", "--1", "+-1", "1_", "nan", "0b1"}) {
-        EXPECT_EQ(round_trip(ValType::i32, text), "\"" + std::string(text) + "\" is not a value of type i32");
-        EXPECT_EQ(round_trip(ValType::i64, text), "\"" + std::string(text) + "\" is not a value of type i64");
+    for (const char* text :
+         {"", "-", "+", "0x", "x", "1x", "1.0", " 1", "1 ", "--1", "+-1", "1_", "nan", "0b1"}) {
+        EXPECT_EQ(round_trip(ValType::i32, text),
+                  "\"" + std::string(text) + "\" is not a value of type i32");
+        EXPECT_EQ(round_trip(ValType::i64, text),
+                  "\"" + std::string(text) + "\" is not a value of type i64");
     }
     EXPECT_EQ(round_trip(ValType::i32, "4294967296"), "\"4294967296\" does not fit an i32");
     EXPECT_EQ(round_trip(ValType::i32, "-2147483649"), "\"-2147483649\" does not fit an i32");
-    EXPECT_EQ(round_trip(ValType::i64, "18446744073709551616"), "\"18446744073709551616\" does not fit an i64");
-    EXPECT_EQ(round_trip(ValType::i64, "-9223372036854775809"), "\"-9223372036854775809\" does not fit an i64");
+    EXPECT_EQ(round_trip(ValType::i64, "18446744073709551616"),
+              "\"18446744073709551616\" does not fit an i64");
+    EXPECT_EQ(round_trip(ValType::i64, "-9223372036854775809"),
+              "\"-9223372036854775809\" does not fit an i64");
 }
 
 TEST(Value, floats) {
@@ -62,9 +67,12 @@ TEST(Value, nans_keep_their_bits) {
 }
 
 TEST(Value, what_is_no_float) {
-    for (const char* text : {"", "-", "0x", "x", "1.5f", " 1", "1e", "e5", "nan:", "nan(1)", "infinity", "0x1p"}) {
-        EXPECT_EQ(round_trip(ValType::f32, text), "\"" + std::string(text) + "\" is not a value of type f32");
-        EXPECT_EQ(round_trip(ValType::f64, text), "\"" + std::string(text) + "\" is not a value of type f64");
+    for (const char* text :
+         {"", "-", "0x", "x", "1.5f", " 1", "1e", "e5", "nan:", "nan(1)", "infinity", "0x1p"}) {
+        EXPECT_EQ(round_trip(ValType::f32, text),
+                  "\"" + std::string(text) + "\" is not a value of type f32");
+        EXPECT_EQ(round_trip(ValType::f64, text),
+                  "\"" + std::string(text) + "\" is not a value of type f64");
     }
     EXPECT_EQ(round_trip(ValType::f32, "1e39"), "\"1e39\" does not fit an f32");
     EXPECT_EQ(round_trip(ValType::f64, "1e400"), "\"1e400\" does not fit an f64");
@@ -76,15 +84,18 @@ TEST(Value, vectors) {
     const char* text = "0x0123456789abcdef00000000fFffffff";
     EXPECT_EQ(round_trip(ValType::v128, text), "0x0123456789abcdef00000000ffffffff");
     EXPECT_EQ(parse_value(ValType::v128, text)->low(), 0xffffffffu);
-    for (const char* bad : {"", "0x", "1", "0x0123456789abcdef00000000ffffff", "0x-123456789abcdef00000000ffffffff"})
+    for (const char* bad :
+         {"", "0x", "1", "0x0123456789abcdef00000000ffffff", "0x-123456789abcdef00000000ffffffff"})
         EXPECT_FALSE(parse_value(ValType::v128, bad).ok()) << bad;
 }
 
 TEST(Value, references) {
-    ValType nullable = ValType::ref(wasm::Heap::extern_, true), never_null = ValType::ref(wasm::Heap::extern_, false);
+    ValType nullable = ValType::ref(wasm::Heap::extern_, true),
+            never_null = ValType::ref(wasm::Heap::extern_, false);
     EXPECT_EQ(round_trip(nullable, "null"), "null");
     EXPECT_EQ(round_trip(nullable, "0"), "\"0\" is not a reference: only null can be given");
-    EXPECT_EQ(round_trip(never_null, "null"), "\"null\" cannot be given for a reference that is never null");
+    EXPECT_EQ(round_trip(never_null, "null"),
+              "\"null\" cannot be given for a reference that is never null");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ std::string code_of(std::string_view text, u32 func = 0) {
     CodePrinter code_printer(printer, layout);
     std::optional<FunctionCode> code = translate_function(*module, layout, func, {});
     std::string out, lines;
-    for (u32 at = code_size(code->words[0]); at < code->words.size(); at += code_size(code->words[at])) {
+    for (u32 at = code_size(code->words[0]); at < code->words.size();
+         at += code_size(code->words[at])) {
         code_printer.instr(out, *code, at);
         out += '\n';
     }
@@ -43,7 +44,8 @@ std::string code_of(std::string_view text, u32 func = 0) {
 }
 
 TEST(PrintCode, numbers) {
-    EXPECT_EQ(code_of("(func (param i32 i32) (result i32) (i32.add (i32.mul (local.get 0) (local.get 1)) (i32.const -4)))"),
+    EXPECT_EQ(code_of("(func (param i32 i32) (result i32) (i32.add (i32.mul (local.get 0) "
+                      "(local.get 1)) (i32.const -4)))"),
               "i32_mul s2 = s0, s1\n"
               "i32_add_k s2 = s2, -4\n"
               "ret_32 s2\n");
@@ -53,7 +55,8 @@ TEST(PrintCode, numbers) {
 }
 
 TEST(PrintCode, branches) {
-    EXPECT_EQ(code_of("(func (param i32) (loop (br_if 0 (i32.lt_s (local.get 0) (i32.const 5))) (br_if 0 (local.get 0))))"),
+    EXPECT_EQ(code_of("(func (param i32) (loop (br_if 0 (i32.lt_s (local.get 0) (i32.const 5))) "
+                      "(br_if 0 (local.get 0))))"),
               "br_i32_lt_s_k s0, 5 -> 1\n"
               "br_nz s0 -> 1\n"
               "ret\n");
@@ -63,22 +66,25 @@ TEST(PrintCode, branches) {
 }
 
 TEST(PrintCode, calls) {
-    EXPECT_EQ(code_of("(import \"a\" \"b\" (func $b)) (table 1 funcref) (type $t (func (param i32)))"
-                      "(func $f (param i32) (call $b) (call $f (local.get 0))"
-                      "  (call_indirect (type $t) (local.get 0) (i32.const 1)) (return_call $f (local.get 0)))",
-                      1),
-              "call_import $b, s1\n"
-              "copy_32 s1 = s0\n"
-              "call $f, s1\n"
-              "const_32 s2 = 1\n"
-              "copy_32 s1 = s0\n"
-              "call_indirect table 0 [s2], type 0, s1\n"
-              "copy_32 s1 = s0\n"
-              "return_call $f, s1, 1 words\n");
+    EXPECT_EQ(
+        code_of("(import \"a\" \"b\" (func $b)) (table 1 funcref) (type $t (func (param i32)))"
+                "(func $f (param i32) (call $b) (call $f (local.get 0))"
+                "  (call_indirect (type $t) (local.get 0) (i32.const 1)) (return_call $f "
+                "(local.get 0)))",
+                1),
+        "call_import $b, s1\n"
+        "copy_32 s1 = s0\n"
+        "call $f, s1\n"
+        "const_32 s2 = 1\n"
+        "copy_32 s1 = s0\n"
+        "call_indirect table 0 [s2], type 0, s1\n"
+        "copy_32 s1 = s0\n"
+        "return_call $f, s1, 1 words\n");
 }
 
 TEST(PrintCode, memories_and_globals) {
-    EXPECT_EQ(code_of("(memory 1) (memory 1) (global $a i64 (i64.const 1)) (global $b (mut i32) (i32.const 1))"
+    EXPECT_EQ(code_of("(memory 1) (memory 1) (global $a i64 (i64.const 1)) (global $b (mut i32) "
+                      "(i32.const 1))"
                       "(func (param i32) (global.set $b (i32.load offset=8 (local.get 0)))"
                       "  (i32.store8 1 offset=3 (local.get 0) (global.get $b))"
                       "  (memory.copy 1 0 (local.get 0) (local.get 0) (local.get 0)))"),
@@ -108,7 +114,8 @@ TEST(PrintCode, sizes_fit_everywhere) {
         CodePrinter code_printer(printer, layout);
         for (u32 func = (*module)->imported_funcs; func < (*module)->funcs.size(); func++) {
             for (bool metered : {false, true}) {
-                std::optional<FunctionCode> code = translate_function(**module, layout, func, {metered});
+                std::optional<FunctionCode> code =
+                    translate_function(**module, layout, func, {metered});
                 ASSERT_TRUE(code);
                 std::set<u32> starts;
                 u32 at = 0;
@@ -120,7 +127,8 @@ TEST(PrintCode, sizes_fit_everywhere) {
                 }
                 EXPECT_EQ(at, code->words.size());
                 for (const FunctionMap::Line& line : code->map.lines)
-                    EXPECT_TRUE(starts.count(line.position) || line.position == at) << line.position;
+                    EXPECT_TRUE(starts.count(line.position) || line.position == at)
+                        << line.position;
             }
         }
     }

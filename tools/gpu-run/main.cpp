@@ -32,7 +32,8 @@ struct Formatter : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string) const override {
         bool takes_files = !app->get_options(is_positional).empty();
         if (app->get_parent())
-            return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" + (takes_files ? " FILE...\n" : "\n");
+            return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" +
+                   (takes_files ? " FILE...\n" : "\n");
         return "Usage: gpu-run [OPTIONS] FILE [ARGUMENTS]\n"
                "       gpu-run COMMAND [OPTIONS] FILE...\n";
     }
@@ -44,7 +45,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, const char* valu
                         T& to, Parse parse, const char* wants) {
     auto read = [=, &to](const std::string& text) {
         auto number = parse(text);
-        if (!number) throw CLI::ValidationError(name + " takes " + wants + ", not \"" + text + "\"");
+        if (!number)
+            throw CLI::ValidationError(name + " takes " + wants + ", not \"" + text + "\"");
         to = *number;
         return true;
     };
@@ -60,10 +62,12 @@ std::optional<uint32_t> parse_small_count(std::string_view text) {
 void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--invoke", run.invoke, "call this exported function instead of _start")
         ->type_name("NAME");
-    app.add_option("--device", run.device, "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
+    app.add_option("--device", run.device,
+                   "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
         ->type_name("DEVICE");
-    add_number(app, "--instances", "N", "as many processes; {} in an argument is the process's number",
-               run.instances, parse_small_count, "a number of processes below 4294967296");
+    add_number(app, "--instances", "N",
+               "as many processes; {} in an argument is the process's number", run.instances,
+               parse_small_count, "a number of processes below 4294967296");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "with --instances: say how long it took");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
@@ -86,7 +90,8 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
             return option->get_name() + " is not for " + command.get_name();
     std::vector<std::string> rest = app.remaining(true);
     if (rest.empty()) return "";
-    return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") + rest[0];
+    return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") +
+           rest[0];
 }
 
 // What is wrong, in the words of this program.
@@ -122,11 +127,13 @@ int main(int argc, char** argv) {
     auto add_files = [&](CLI::App* command, const char* help) {
         command->add_option("FILE", files, help)->required()->type_name("")->take_all();
     };
-    CLI::App* wast = app.add_subcommand("wast", "run scripts of the official test suite's language");
+    CLI::App* wast =
+        app.add_subcommand("wast", "run scripts of the official test suite's language");
     bool is_quiet = false;
     wast->add_flag("-q,--quiet", is_quiet, "only the files with failures, and the total");
     add_files(wast, "scripts (.wast)");
-    wast->add_option("--device", run.device, "where to run: auto, cpu, cuda, cuda:N")->type_name("DEVICE");
+    wast->add_option("--device", run.device, "where to run: auto, cpu, cuda, cuda:N")
+        ->type_name("DEVICE");
     CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
     bool is_json = false;
     devices->add_flag("--json", is_json, "for programs to read");
@@ -157,7 +164,8 @@ int main(int argc, char** argv) {
     }
     for (const CLI::App* command : app.get_subcommands())
         if (std::string problem = misplaced(app, *command); !problem.empty())
-            return usage_error(problem + "; gpu-run " + command->get_name() + " --help lists its options");
+            return usage_error(problem + "; gpu-run " + command->get_name() +
+                               " --help lists its options");
     if (*wast) return run_scripts(files, run.device, is_quiet);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
@@ -165,7 +173,8 @@ int main(int argc, char** argv) {
 
     std::vector<std::string> rest = app.remaining();
     if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
-    if (rest.empty() || rest[0].empty()) return usage_error("no file given; gpu-run --help shows how to call it");
+    if (rest.empty() || rest[0].empty())
+        return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
         return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
     run.file = rest[0];

@@ -36,9 +36,11 @@ std::optional<uint64_t> parse_size(std::string_view text) {
     if (unit == "b") return value;
     size_t power = std::string_view("kmgt").find(unit[0]);
     std::string_view rest = std::string_view(unit).substr(1);
-    if (power == std::string_view::npos || (rest != "" && rest != "b" && rest != "ib")) return std::nullopt;
+    if (power == std::string_view::npos || (rest != "" && rest != "b" && rest != "ib"))
+        return std::nullopt;
     uint64_t scaled;
-    if (__builtin_mul_overflow(*value, uint64_t{1} << (10 * (power + 1)), &scaled)) return std::nullopt;
+    if (__builtin_mul_overflow(*value, uint64_t{1} << (10 * (power + 1)), &scaled))
+        return std::nullopt;
     return scaled;
 }
 

@@ -24,7 +24,8 @@ int finish_output(int code) {
     if (output_errno == 0 && std::fflush(stdout) != 0) output_errno = errno;
     if (output_errno == 0) return code;
     if (output_errno == EPIPE) return exit_closed_pipe;
-    return input_error(std::string("cannot write to standard output: ") + std::strerror(output_errno));
+    return input_error(std::string("cannot write to standard output: ") +
+                       std::strerror(output_errno));
 }
 
 std::string counted(size_t count, const char* thing) {

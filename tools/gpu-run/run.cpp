@@ -23,11 +23,16 @@ int report(const Completion& completion, const RunOptions& options, const char* 
         case Completion::Kind::uncaught_exception:
             message = std::string(trap) + "an exception was thrown that nothing caught";
             break;
-        case Completion::Kind::out_of_fuel: message = std::string(trap) + "out of fuel; --fuel gives it more"; break;
-        case Completion::Kind::blocked: message = std::string(trap) + "deadlock: it " + message; break;
+        case Completion::Kind::out_of_fuel:
+            message = std::string(trap) + "out of fuel; --fuel gives it more";
+            break;
+        case Completion::Kind::blocked:
+            message = std::string(trap) + "deadlock: it " + message;
+            break;
         case Completion::Kind::stopped:
             code = was_interrupted() ? exit_interrupted : exit_timeout;
-            message = was_interrupted() ? "interrupted" : "timeout: not done in time; --timeout gives it more";
+            message = was_interrupted() ? "interrupted"
+                                        : "timeout: not done in time; --timeout gives it more";
             break;
     }
     say(options.file + ": " + message);
@@ -39,12 +44,14 @@ int report(const Completion& completion, const RunOptions& options, const char* 
         const engine::Frame& frame = completion.backtrace[i];
         char place[32];
         std::snprintf(place, sizeof place, " (0x%x)", frame.wasm_offset);
-        say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function + place);
+        say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function +
+                 place);
     }
     return code;
 }
 
-Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
+Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type,
+                                                   const std::string& name,
                                                    const std::vector<std::string>& texts) {
     if (type.params.size() != texts.size())
         return Error{name + " takes " + counted(type.params.size(), "argument") + ", got " +
@@ -53,7 +60,8 @@ Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type, c
     for (usize i = 0; i < texts.size(); i++) {
         Result<engine::Value> value = engine::parse_value(type.params[i], texts[i]);
         if (!value)
-            return Error{"argument " + std::to_string(i + 1) + " of " + name + ": " + value.error().message};
+            return Error{"argument " + std::to_string(i + 1) + " of " + name + ": " +
+                         value.error().message};
         values.push_back(*value);
     }
     return values;
@@ -65,13 +73,15 @@ Result<int> run(const RunOptions& options) {
     auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
     if (!module->imports.empty()) {
         const wasm::Import& import = module->imports[0];
-        return error("unknown import " + engine::quoted(import.module) + " " + engine::quoted(import.name) +
+        return error("unknown import " + engine::quoted(import.module) + " " +
+                     engine::quoted(import.name) +
                      "; modules that import something cannot run yet");
     }
     bool is_program = options.invoke.empty();
     const std::string name = is_program ? "_start" : options.invoke;
     if (is_program && !module->find_export(name))
-        return error("no _start function, so it is not a program; --invoke NAME calls another function");
+        return error(
+            "no _start function, so it is not a program; --invoke NAME calls another function");
     Result<const wasm::Export*> found = engine::find_function_export(*module, name);
     if (!found) return error(found.error().message);
     // What stands after a program is for the program, not for _start.
@@ -90,7 +100,8 @@ Result<int> run(const RunOptions& options) {
     std::unique_ptr<engine::Store> store = TRY(engine::Store::create(limits, *device));
     Result<engine::Store::Instantiated> made = store->instantiate(module, {}, control);
     if (!made) return error(made.error().to_string());
-    if (made->completion.kind != Completion::Kind::returned) return report(made->completion, options, "trap in its initialisation: ");
+    if (made->completion.kind != Completion::Kind::returned)
+        return report(made->completion, options, "trap in its initialisation: ");
 
     engine::Extern func = *store->find_export(*made->instance, name);
     Result<Completion> completion = store->call(func, *arguments, control);

@@ -25,7 +25,8 @@ engine::ScriptReport run_script(const std::string& file, device::Device& device)
 }
 
 std::string counts(const engine::ScriptReport& report) {
-    return std::to_string(report.passed) + " passed, " + std::to_string(report.failed) + " failed\n";
+    return std::to_string(report.passed) + " passed, " + std::to_string(report.failed) +
+           " failed\n";
 }
 
 }  // namespace
