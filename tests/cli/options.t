@@ -152,3 +152,31 @@ $ gpu-run --device cpu --memory 1TiB --invoke grow x.wat 1
 $ gpu-run --device nowhere --invoke neg x.wat 5
 gpu-run: unknown device "nowhere"; there are auto, cpu, cuda and cuda:N
 [1]
+
+# Sizes that no machine has.
+$ cat > wide.wat <<'X'
+> (module
+>   (memory i64 1)
+>   (func (export "grow") (result i64) (memory.grow (i64.const 0xffffffff)))
+>   (func (export "many") (param v128 v128 v128 v128 v128 v128 v128 v128
+>                                v128 v128 v128 v128 v128 v128 v128 v128)))
+> X
+
+$ gpu-run --device cpu --invoke grow wide.wat
+-1
+
+$ gpu-run --device cpu --memory 99999TiB --invoke grow wide.wat
+gpu-run: wide.wat: no address space left for a memory of up to 68719476736 MiB; a smaller --memory asks for less
+[1]
+
+$ gpu-run --stack 64 --invoke many wide.wat $(yes 0x00000000000000000000000000000000 | head -16)
+gpu-run: wide.wat: the arguments do not fit the stack; --stack makes it larger
+[1]
+
+$ echo '(memory i64 0x1000000000000) (func (export "f"))' > huge.wat; gpu-run --device cpu --invoke f huge.wat
+gpu-run: huge.wat: a memory of 281474976710656 pages does not fit the limit of 65536 pages; --memory raises it
+[1]
+
+$ echo '(table i64 0xffffffffffff funcref) (func (export "f"))' > table.wat; gpu-run --device cpu --invoke f table.wat
+gpu-run: table.wat: a table of 281474976710655 elements is larger than the limit of 10000000
+[1]
