@@ -157,7 +157,7 @@ private:
     // Families of instructions
     void translate_call(const Instr& instr);
     void translate_simple(const Instr& instr);
-    bool translate_with_constant(CodeOp op, SlotKind kind, Operand& left, Operand& right);
+    bool translate_with_constant(CodeOp op, SlotKind kind, Operand left, Operand right);
     void translate_access(const Instr& instr);
     void translate_global(const Instr& instr);
     void translate_select(const Instr& instr);

@@ -159,8 +159,8 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
 
 // ---- numbers -----------------------------------------------------------------------
 
-// Folds a constant operand in, where there is a form for it.
-bool FunctionTranslator::translate_with_constant(CodeOp op, SlotKind kind, Operand& left, Operand& right) {
+// Folds a constant operand in, where there is a form for it; otherwise does nothing.
+bool FunctionTranslator::translate_with_constant(CodeOp op, SlotKind kind, Operand left, Operand right) {
     bool is_64 = words_of(left.kind) == 2;
     if (left.place == Operand::constant && right.place != Operand::constant && swapped(op) != CodeOp::count) {
         std::swap(left, right);
@@ -208,10 +208,7 @@ void FunctionTranslator::translate_simple(const Instr& instr) {
     Operand right = pop(), left = pop();
     bool folds = shape == Shape::binary_int || shape == Shape::compare_int ||
                  op == CodeOp::i32_sub || op == CodeOp::i64_sub;
-    if (folds) {
-        if (translate_with_constant(op, kind, left, right)) return;
-        if (swapped(op) == op && left.place == Operand::constant) std::swap(left, right);
-    }
+    if (folds && translate_with_constant(op, kind, left, right)) return;
     u32 left_slot = slot_of(left), right_slot = slot_of(right);
     push_result(emit(op, top_slot_, left_slot, right_slot), kind);
 }
