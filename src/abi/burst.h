@@ -23,7 +23,6 @@ struct BurstParams {
     u64 results;         // result_stride words for each process
     u64 next;            // u32: first process that no lane has taken
     u64 stop;            // u32: not zero: end soon
-    u64 memories;        // u32[memory_count]: word indices of the memory records
     u64 bytes_per_process;
     u64 template_size;
     u64 fuel;
@@ -34,10 +33,10 @@ struct BurstParams {
     u32 thread;          // word index
     u32 stack;           // word index: arguments go there, results are read there
     u32 argument_words, result_words, result_stride;
-    u32 memory_count;
+    u32 dirty_shift;     // 32 << dirty_shift is at least bytes_per_process
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstParams) == 13 * 8 + 10 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstParams) == 12 * 8 + 10 * 4 + burst_ranges * 8);
 
 // One thread of one process, run by a warp of its own.
 struct SoloParams {

@@ -114,7 +114,8 @@ enum ThreadWord : u32 {
     thread_wait_result,   // slot index that gets the result of the wait
     thread_wait_address,  // u64: offset in the process's bytes
     thread_wait_timeout = thread_wait_address + 2,  // s64 ns, negative: for ever
-    thread_words = thread_wait_timeout + 2,
+    thread_dirty = thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
+    thread_words,
 };
 
 // Records grow down from the end of the stack: one per call and per open handler.

@@ -49,7 +49,7 @@ class CpuSpace final : public Space {
 public:
     CpuSpace(Reservation code, Reservation words, Reservation bytes)
         : code_(std::move(code)), words_(std::move(words)), bytes_(std::move(bytes)),
-          process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>()} {}
+          process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         std::ranges::copy(words, code_.as<u64>() + position);
@@ -123,7 +123,7 @@ class Slot {
 public:
     Slot(const Burst& burst, const u64* code, Reservation words, Reservation bytes)
         : burst_(burst), words_(std::move(words)), bytes_(std::move(bytes)),
-          process_{code, words_.as<u32>(), bytes_.as<u8>()} {}
+          process_{code, words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
 
     void prepare(u32 id) {
         u32* words = process_.words;

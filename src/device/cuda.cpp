@@ -96,7 +96,7 @@ private:
 
 struct Kernel {
     Handle module = nullptr, function = nullptr;
-    u32 registers = 0, blocks_per_multiprocessor = 0;
+    u32 registers = 0, local_bytes = 0, blocks_per_multiprocessor = 0;
 };
 
 // ---- the device --------------------------------------------------------------------
@@ -190,11 +190,10 @@ private:
 
 // Assembled by the driver once for a chip and a driver version, then kept in the cache.
 Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx, u32 max_registers) {
-    std::string id = format("%s/%u", name, max_registers);
+    std::string id = format("%s/%016llx/%u", name, (unsigned long long)image::hash(ptx), max_registers);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     image::Cache cache(image::Cache::default_folder());
-    std::string key = format("kernel %s driver %d chip %u ptx %016llx", id.c_str(), driver_.version,
-                             info_.capability, (unsigned long long)image::hash(ptx));
+    std::string key = format("kernel %s driver %d chip %u", id.c_str(), driver_.version, info_.capability);
     std::optional<std::vector<u8>> cubin = cache.get(key);
     if (!cubin) {
         constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_split_compile = 33;
@@ -228,11 +227,13 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     TRY(check(driver_.module_load(&made.module, cubin->data()), "loading the runtime"));
     Kernel& kernel = kernels_[id] = made;
     TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
-    constexpr int attribute_registers = 4;
-    int registers = 0, blocks = 0;
+    constexpr int attribute_local_bytes = 3, attribute_registers = 4;
+    int registers = 0, blocks = 0, local_bytes = 0;
+    TRY(check(driver_.function_attribute(&local_bytes, attribute_local_bytes, kernel.function), "asking for local memory"));
     TRY(check(driver_.function_attribute(&registers, attribute_registers, kernel.function), "asking for registers"));
     TRY(check(driver_.occupancy(&blocks, kernel.function, block_lanes, 0), "asking for the occupancy"));
     kernel.registers = u32(registers);
+    kernel.local_bytes = u32(local_bytes);
     kernel.blocks_per_multiprocessor = u32(std::max(1, blocks));
     return &kernel;
 }
@@ -313,7 +314,11 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
 // ---- bursts ------------------------------------------------------------------------
 
 Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl& control) {
-    const Kernel* gang = TRY(kernel("gpurun_burst", gang_ptx(info_.capability), getenv("GPURUN_REGISTERS") ? atoi(getenv("GPURUN_REGISTERS")) : 64));
+    u32 stack_slots = burst.words[burst.thread + thread_stack_end] - burst.stack;
+    bool is_deep = stack_slots > gang_stack_slots;
+    u32 regs = getenv("GPURUN_REGISTERS") ? atoi(getenv("GPURUN_REGISTERS")) : 64;
+    const Kernel* gang = TRY(is_deep ? kernel("gpurun_burst", deep_ptx(), regs)
+                                     : kernel("gpurun_burst", gang_ptx(info_.capability), regs));
     BurstOutcome outcome;
     outcome.stride = result_first + burst.result_words;
 
@@ -322,7 +327,6 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     std::vector<u8> padded = burst.bytes;
     padded.resize((padded.size() + 7) & ~usize{7});
     Buffer template_bytes = TRY(upload(std::span<const u8>(padded), "the template"));
-    Buffer memories = TRY(upload(std::span<const u32>(burst.memories), "the template"));
     Buffer arguments = TRY(upload(std::span<const u32>(burst.arguments), "arguments"));
     Buffer results = TRY(allocate_zeroed(u64(burst.processes) * outcome.stride * 4, "results"));
     Buffer next = TRY(allocate_zeroed(4, "a counter"));
@@ -332,7 +336,9 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
     u64 per_warp = (u64(burst.words.size()) * 4 + burst.bytes_per_process) * warp_lanes;
     u64 resident = u64(gang->blocks_per_multiprocessor) * info_.multiprocessors * (block_lanes / warp_lanes);
-    u64 fitting = u64(double(free) * 0.95) / per_warp;
+    // The driver takes local memory for all lanes that could ever be resident.
+    u64 local = u64(gang->local_bytes) * info_.lanes;
+    u64 fitting = u64(double(free - std::min<u64>(free, local)) * 0.95) / per_warp;
     if (fitting == 0)
         return Error{format("not enough device memory: 32 processes of %llu KiB each take %llu MiB, %zu of %zu MiB "
                             "are free; a smaller --memory or --stack asks for less",
@@ -356,7 +362,6 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     params.results = results.at();
     params.next = next.at();
     params.stop = stop_.at();
-    params.memories = memories.at();
     params.bytes_per_process = burst.bytes_per_process;
     params.template_size = padded.size();
     params.words_per_process = u32(burst.words.size());
@@ -368,7 +373,7 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     params.argument_words = burst.argument_words;
     params.result_words = burst.result_words;
     params.result_stride = outcome.stride;
-    params.memory_count = u32(burst.memories.size());
+    while ((u64{32} << params.dirty_shift) < burst.bytes_per_process) params.dirty_shift++;
     std::copy(burst.ranges.begin(), burst.ranges.end(), params.ranges);
     TRY(check(driver_.stream_synchronize(stream_), "preparing the launch"));
 

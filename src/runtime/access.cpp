@@ -30,7 +30,7 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
         word(r.fp, a_of(w)) = 1;
         return advance(r);
     }
-    word(thread, thread_wait_result) = index_of(p.words, r.fp) + a_of(w);
+    word(thread, thread_wait_result) = index_of(p, r.fp) + a_of(w);
     set<u64>(thread, thread_wait_address, u64(at - p.bytes));
     set<s64>(thread, thread_wait_timeout, get<s64>(r.fp, slots >> 16));
     word(thread, thread_state) = u32(ThreadState::waiting);
@@ -46,7 +46,7 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
         u32* thread = word_at(p.words, index);
         if (ThreadState(word(thread, thread_state)) != ThreadState::waiting) continue;
         if (get<u64>(thread, thread_wait_address) != u64(at - p.bytes)) continue;
-        word(p.words, word(thread, thread_wait_result)) = 0;
+        word(slots_at(p, word(thread, thread_wait_result)), 0) = 0;
         word(thread, thread_state) = u32(ThreadState::ready);
         woken++;
     }
@@ -58,9 +58,15 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
 #define AT(width)                                                            \
     u8* at = access_at(p, r, w, width);                                      \
     if (at == nullptr) return trap(r, Trap::memory_out_of_bounds);
+#define AT_TO_WRITE(width) \
+    AT(width)              \
+    mark_dirty(p, r, at, width);
 #define AT_ALIGNED(width)                                                    \
     AT(width)                                                                \
     if ((at - p.bytes) % (width) != 0) return trap(r, Trap::unaligned_atomic);
+#define AT_ALIGNED_TO_WRITE(width) \
+    AT_ALIGNED(width)              \
+    mark_dirty(p, r, at, width);
 
 Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     u32 a = a_of(w), extra = high_of(p.code[r.pc + 1]);
@@ -74,7 +80,7 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     }
 #define STORE_X(name, A, M)                          \
     case CodeOp::name##_x: {                        \
-        AT(sizeof(M))                               \
+        AT_TO_WRITE(sizeof(M))                               \
         store_bytes<M>(at, M(get<A>(r.fp, a)));     \
         return advance(r);                          \
     }
@@ -86,7 +92,7 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     }
 #define VEC_STORE(name)                                 \
     case CodeOp::name: {                                \
-        AT(sizeof(V128))                                \
+        AT_TO_WRITE(sizeof(V128))                                \
         store_bytes<V128>(at, get<V128>(r.fp, a));      \
         return advance(r);                              \
     }
@@ -100,7 +106,7 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     }
 #define VEC_STORE_LANE(name, M)                                                         \
     case CodeOp::name: {                                                                \
-        AT(sizeof(M))                                                                   \
+        AT_TO_WRITE(sizeof(M))                                                                   \
         store_bytes<M>(at, num::name(get<V128>(r.fp, a), extra & 0xffff));              \
         return advance(r);                                                              \
     }
@@ -112,20 +118,20 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     }
 #define ATOMIC_STORE(name, V, M)                        \
     case CodeOp::name: {                                \
-        AT_ALIGNED(sizeof(M))                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                           \
         atomic_store<M>(at, M(get<V>(r.fp, a)));        \
         return advance(r);                              \
     }
 #define ATOMIC_RMW(name, V, M, f)                                                       \
     case CodeOp::name: {                                                                \
-        AT_ALIGNED(sizeof(M))                                                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                                                           \
         M value = M(get<V>(r.fp, extra & 0xffff));                                      \
         set<V>(r.fp, a, V(atomic_rmw_##f<M>(at, value)));                               \
         return advance(r);                                                              \
     }
 #define ATOMIC_CMPXCHG(name, V, M)                                                      \
     case CodeOp::name: {                                                                \
-        AT_ALIGNED(sizeof(M))                                                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                                                           \
         V expected = get<V>(r.fp, extra & 0xffff);                                      \
         M replacement = M(get<V>(r.fp, extra >> 16));                                   \
         V loaded = V(M(expected)) == expected                                           \

@@ -5,10 +5,10 @@
 namespace gpurun::rt {
 namespace {
 
-u64 get_width(const u32* fp, u32 slot, bool is_64) {
+u64 get_width(Slots fp, u32 slot, bool is_64) {
     return is_64 ? get<u64>(fp, slot) : get<u32>(fp, slot);
 }
-void set_width(u32* fp, u32 slot, bool is_64, u64 value) {
+void set_width(Slots fp, u32 slot, bool is_64, u64 value) {
     if (is_64) {
         set<u64>(fp, slot, value);
     } else {
@@ -18,7 +18,7 @@ void set_width(u32* fp, u32 slot, bool is_64, u64 value) {
 
 // Three operands that count their own progress.
 struct Range {
-    u32* fp;
+    Slots fp;
     u32 to_slot, from_slot, count_slot;
     u32 widths;
     u64 to, from, count;
@@ -62,6 +62,7 @@ Outcome memory_fill(const Process& p, Registers& r, u64 w) {
     Range range(r, w, high_of(operands));
     if (!in_bounds(range.to, range.count, m.size)) return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
+    mark_dirty(p, r, m.base + range.to, done);
     fill_bytes(m.base + range.to, u8(range.from), done);
     range.advance_to(done);
     return range.finish(r, done, 2);
@@ -75,6 +76,7 @@ Outcome memory_copy(const Process& p, Registers& r, u64 w) {
     if (!in_bounds(range.to, range.count, to.size) || !in_bounds(range.from, range.count, from.size))
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
+    mark_dirty(p, r, to.base + range.to, range.count);
     if (to.base == from.base && range.to > range.from) {
         u64 rest = range.count - done;
         copy_bytes(to.base + range.to + rest, from.base + range.from + rest, done);
@@ -97,6 +99,7 @@ Outcome memory_init(const Process& p, Registers& r, u64 w) {
     if (!in_bounds(range.to, range.count, m.size) || !in_bounds(range.from, range.count, size))
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
+    mark_dirty(p, r, m.base + range.to, done);
     copy_bytes(m.base + range.to, reinterpret_cast<const u8*>(p.code + info.at) + range.from, done);
     range.advance_to(done);
     range.advance_from(done);

@@ -6,7 +6,8 @@ namespace gpurun::rt {
 namespace {
 
 // Ascending: where they overlap, `to` is below `from`.
-void copy_words(u32* to_base, u32 to, const u32* from_base, u32 from, u32 count) {
+template <class To, class From>
+void copy_words(To to_base, u32 to, From from_base, u32 from, u32 count) {
     for (u32 i = 0; i < count; i++) word(to_base, to + i) = word(from_base, from + i);
 }
 
@@ -52,13 +53,13 @@ u32 indirect_callee(const Process& p, Registers& r, u64 operands, u32 slot, bool
 // the throw.
 Outcome throw_exception(const Process& p, u32* thread, Registers& r, u32 exception) {
     word(thread, thread_exception) = exception;
-    u32* end = word_at(p.words, word(thread, thread_stack_end));
-    for (u32* record = r.rp; record < end; record += record_words * lane_stride) {
+    Slots end = slots_at(p, word(thread, thread_stack_end));
+    for (Slots record = r.rp; distance(record, end) > 0; record = word_at(record, record_words)) {
         u32 target = word(record, record_pc);
         if (!(target & handler_bit)) continue;
         r.pc = target & ~handler_bit;
-        r.fp = word_at(p.words, word(record, record_fp));
-        r.rp = record + record_words * lane_stride;
+        r.fp = slots_at(p, word(record, record_fp));
+        r.rp = word_at(record, record_words);
         u32* instance = word_at(p.words, word(record, record_instance));
         if (instance != r.instance) {
             r.instance = instance;
@@ -82,9 +83,9 @@ Outcome throw_tag(const Process& p, u32* thread, Registers& r, u64 w) {
 
 // Calls `ref`, whose slot 0 is slot `base` of the current frame.
 Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc) {
-    r.rp -= record_words * lane_stride;
+    r.rp = below(r.rp, record_words);
     word(r.rp, record_pc) = return_pc;
-    word(r.rp, record_fp) = index_of(p.words, r.fp);
+    word(r.rp, record_fp) = index_of(p, r.fp);
     word(r.rp, record_instance) = index_of(p.words, r.instance);
     r.fp = word_at(r.fp, base);
     enter_function(p, r, ref);
@@ -170,15 +171,15 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
             return Outcome::next;
         }
         case CodeOp::try_begin: {
-            r.rp -= record_words * lane_stride;
+            r.rp = below(r.rp, record_words);
             word(r.rp, record_pc) = (r.pc + imm_of(w)) | handler_bit;
-            word(r.rp, record_fp) = index_of(p.words, r.fp);
+            word(r.rp, record_fp) = index_of(p, r.fp);
             word(r.rp, record_instance) = index_of(p.words, r.instance);
             r.pc += 1;
             return Outcome::next;
         }
         case CodeOp::try_end: {
-            r.rp += usize(imm_of(w)) * record_words * lane_stride;
+            r.rp = word_at(r.rp, imm_of(w) * record_words);
             r.pc += 1;
             return Outcome::next;
         }

@@ -53,19 +53,21 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     Registers start = {};
     if (thread_index != 0) {
         start.pc = word(thread, thread_pc);
-        start.fp = word_at(p.words, word(thread, thread_fp));
-        start.rp = word_at(p.words, word(thread, thread_rp));
+        start.fp = slots_at(p, word(thread, thread_fp));
+        start.rp = slots_at(p, word(thread, thread_rp));
+        start.dirty = word(thread, thread_dirty);
         start.instance = word_at(p.words, word(thread, thread_instance));
         load_memory_0(p, start);
     }
 
     // Copies, so that the address of none is taken and all can stay in registers.
     u32 pc = start.pc;
-    u32* fp = start.fp;
-    u32* rp = start.rp;
+    Slots fp = start.fp;
+    Slots rp = start.rp;
     u32* instance = start.instance;
     u8* memory = start.memory;
     u64 memory_size = start.memory_size;
+    u32 dirty = start.dirty;
     Trap why = Trap::none;
     ThreadState state = ThreadState::ready;
     u64 w = 0;
@@ -83,6 +85,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     r.instance = instance;              \
     r.memory = memory;                  \
     r.memory_size = memory_size;        \
+    r.dirty = dirty;                    \
     r.trap = Trap::none;
 #define LOAD_REGISTERS                  \
     pc = r.pc;                          \
@@ -91,6 +94,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     instance = r.instance;              \
     memory = r.memory;                  \
     memory_size = r.memory_size;        \
+    dirty = r.dirty;                    \
     why = r.trap;
 #define A FIELD_A
 #define B FIELD_B
@@ -115,9 +119,8 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     CASE(ret) { goto back_to_caller; }
     CASE(enter) {
         // fp and rp point into one stack: what lies between them is free.
-        if (s64(rp - fp) < s64(C) * lane_stride) TRAP(call_stack_exhausted)
-        u32* slot = word_at(fp, A);
-        for (u32 count = B; count > 0; count--, slot += lane_stride) *slot = 0;
+        if (distance(fp, rp) < s64(C)) TRAP(call_stack_exhausted)
+        for (u32 slot = A, end = A + B; slot < end; slot++) word(fp, slot) = 0;
         NEXT(1)
     }
     CASE(charge) {
@@ -145,9 +148,9 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         GO(s32(index & 1 ? high_of(pair) : low_of(pair)))
     }
     CASE(call) {
-        rp -= record_words * lane_stride;
+        rp = below(rp, record_words);
         word(rp, record_pc) = pc + 1;
-        word(rp, record_fp) = index_of(p.words, fp);
+        word(rp, record_fp) = index_of(p, fp);
         word(rp, record_instance) = index_of(p.words, instance);
         fp = word_at(fp, A);
         pc += IMM;
@@ -166,9 +169,9 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
             FuncInfo callee = reinterpret_cast<const FuncInfo*>(code + module.funcs)[ref_function(ref)];
             if (callee.type != expected && !is_subtype(p, callee.type, expected))
                 TRAP(indirect_call_type_mismatch)
-            rp -= record_words * lane_stride;
+            rp = below(rp, record_words);
             word(rp, record_pc) = pc + 2;
-            word(rp, record_fp) = index_of(p.words, fp);
+            word(rp, record_fp) = index_of(p, fp);
             word(rp, record_instance) = index_of(p.words, instance);
             fp = word_at(fp, A);
             pc = callee.entry;
@@ -288,6 +291,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         u64 address = u64(get<u32>(fp, B)) + (offset);                              \
         if (address + sizeof(M) > memory_size) [[unlikely]]                         \
             goto out_of_bounds;                                                     \
+        dirty |= 1u << u32(address >> p.dirty_shift);                               \
         store_bytes<M>(memory + address, M(get<R>(fp, A)));                         \
         NEXT(length)                                                                \
     }
@@ -319,9 +323,9 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
 
 back_to_caller: {
     pc = word(rp, record_pc);
-    fp = word_at(p.words, word(rp, record_fp));
+    fp = slots_at(p, word(rp, record_fp));
     u32* caller = word_at(p.words, word(rp, record_instance));
-    rp += record_words * lane_stride;
+    rp = word_at(rp, record_words);
     if (caller != instance) [[unlikely]] {
         SAVE_REGISTERS
         r.instance = caller;
@@ -360,8 +364,9 @@ leave:
     INTERPRETER_END
     if (thread_index == 0) return ThreadState::ready;
     word(thread, thread_pc) = pc;
-    word(thread, thread_fp) = index_of(p.words, fp);
-    word(thread, thread_rp) = index_of(p.words, rp);
+    word(thread, thread_dirty) = dirty;
+    word(thread, thread_fp) = index_of(p, fp);
+    word(thread, thread_rp) = index_of(p, rp);
     word(thread, thread_instance) = index_of(p.words, instance);
     word(thread, thread_state) = u32(state);
     return state;

@@ -24,26 +24,24 @@ T* pointer(u64 address) {
 }
 
 #if !GPURUN_SOLO
-// The memories of `lane`'s process as the template has them. All lanes work on it together.
-void prepare_bytes(const BurstParams& params, u64 slot, bool is_fresh, u64 dirty_bytes) {
+// The memories of a slot as the template has them: all of it the first time, then the pieces
+// that were written. All lanes work on it together.
+void prepare_bytes(const BurstParams& params, u64 slot, bool is_fresh, u32 dirty) {
     u8* to = pointer<u8>(params.bytes) + slot * params.bytes_per_process;
     const u8* from = pointer<const u8>(params.template_bytes);
-    for (u64 i = lane_id() * 8; i < params.template_size; i += warp_lanes * 8)
-        *reinterpret_cast<u64*>(to + i) = *reinterpret_cast<const u64*>(from + i);
-    if (is_fresh) return;
-    for (u64 i = params.template_size + lane_id() * 8; i < dirty_bytes; i += warp_lanes * 8)
-        *reinterpret_cast<u64*>(to + i) = 0;
-}
-
-// How far this lane's last process may have written.
-u64 dirty_extent(const BurstParams& params, const Process& p) {
-    u64 extent = 0;
-    for (u32 i = 0; i < params.memory_count; i++) {
-        const u32* record = word_at(p.words, pointer<const u32>(params.memories)[i]);
-        u64 end = get<u64>(record, memory_base) + get<u64>(record, memory_bytes);
-        if (end > extent) extent = end;
+    if (is_fresh) {
+        for (u64 i = lane_id() * 8; i < params.template_size; i += warp_lanes * 8)
+            *global(reinterpret_cast<u64*>(to + i)) = *global(reinterpret_cast<const u64*>(from + i));
+        return;
     }
-    return extent;
+    for (; dirty != 0; dirty &= dirty - 1) {
+        u64 begin = u64(lowest(dirty)) << params.dirty_shift;
+        u64 end = begin + (u64{1} << params.dirty_shift) + 16;
+        if (end > params.bytes_per_process) end = params.bytes_per_process;
+        for (u64 i = begin + lane_id() * 8; i < end; i += warp_lanes * 8)
+            *global(reinterpret_cast<u64*>(to + i)) =
+                i < params.template_size ? *global(reinterpret_cast<const u64*>(from + i)) : 0;
+    }
 }
 
 void prepare_words(const BurstParams& params, const Process& p, u32 id, bool is_fresh) {
@@ -56,8 +54,11 @@ void prepare_words(const BurstParams& params, const Process& p, u32 id, bool is_
     for (const WordRange& range : params.ranges) {
         for (u32 i = range.begin; i < range.end; i++) word(p.words, i) = from[i];
     }
+    // The stack: the record of whoever called first, and the arguments.
+    u32 record = from[params.thread + thread_stack_end] - record_words;
+    for (u32 i = 0; i < record_words; i++) word(slots_at(p, record), i) = from[record + i];
     const u32* arguments = pointer<const u32>(params.arguments) + usize(id) * params.argument_words;
-    for (u32 i = 0; i < params.argument_words; i++) word(p.words, params.stack + i) = arguments[i];
+    for (u32 i = 0; i < params.argument_words; i++) word(slots_at(p, params.stack), i) = arguments[i];
 }
 
 void write_result(const BurstParams& params, const Process& p, u32 id, ThreadState state) {
@@ -68,7 +69,7 @@ void write_result(const BurstParams& params, const Process& p, u32 id, ThreadSta
     to[result_pc] = word(thread, thread_pc);
     to[result_fuel] = word(thread, thread_fuel);
     to[result_fuel + 1] = word(thread, thread_fuel + 1);
-    for (u32 i = 0; i < params.result_words; i++) to[result_first + i] = word(p.words, params.stack + i);
+    for (u32 i = 0; i < params.result_words; i++) to[result_first + i] = word(slots_at(p, params.stack), i);
 }
 
 // Hands processes to the lanes that have none. False: there are no more.
@@ -82,12 +83,11 @@ bool take_processes(const BurstParams& params, const Process& p, u32 warp, bool&
     bool is_idle = idle >> lane_id() & 1;
     u32 mine = first + popcount(idle & ((1u << lane_id()) - 1));
     bool got = is_idle && first < params.processes && mine < params.processes;
-    u64 dirty = got && !is_fresh ? dirty_extent(params, p) : 0;
+    u32 dirty = word(p.words, params.thread + thread_dirty);
     u32 fresh_lanes = ballot(is_fresh);
     for (u32 left = ballot(got); left != 0; left &= left - 1) {
         u32 lane = lowest(left);
-        u64 extent = u64(shuffle(u32(dirty >> 32), lane)) << 32 | shuffle(u32(dirty), lane);
-        prepare_bytes(params, u64(warp) * warp_lanes + lane, fresh_lanes >> lane & 1, extent);
+        prepare_bytes(params, u64(warp) * warp_lanes + lane, fresh_lanes >> lane & 1, shuffle(dirty, lane));
     }
     if (got) {
         prepare_words(params, p, mine, is_fresh);
@@ -105,7 +105,8 @@ bool take_processes(const BurstParams& params, const Process& p, u32 warp, bool&
 #if GPURUN_SOLO
 extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
     if (lane_id() != 0) return;
-    Process p{pointer<const u64>(params.code), pointer<u32>(params.words), pointer<u8>(params.bytes)};
+    Process p{pointer<const u64>(params.code), pointer<u32>(params.words), pointer<u8>(params.bytes),
+              pointer<u32>(params.words), 0, 63};
     if (params.steps != 0) {
         run(p, params.thread, params.steps, 0);
         return;
@@ -121,7 +122,15 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     if (warp >= params.warps) return;
     Process p{pointer<const u64>(params.code),
               pointer<u32>(params.words) + usize(warp) * params.words_per_process * warp_lanes + lane,
-              pointer<u8>(params.bytes) + (u64(warp) * warp_lanes + lane) * params.bytes_per_process};
+              pointer<u8>(params.bytes) + (u64(warp) * warp_lanes + lane) * params.bytes_per_process,
+              nullptr, 0, params.dirty_shift};
+#if GPURUN_LOCAL_STACK
+    u32 stack[GPURUN_LOCAL_STACK];
+    p.stack = (StackWord*)stack;
+    p.stack_begin = params.stack;
+#else
+    p.stack = p.words;
+#endif
     bool has_process = false, is_fresh = true, has_more = true;
     u32 id = 0;
     for (;;) {

@@ -45,7 +45,8 @@ u32 sign_extend(u32 value, Storage storage) {
 }
 
 // Moves a value of whole words between a slot and words of an object.
-void copy_value(u32* to, u32 to_at, const u32* from, u32 from_at, Storage storage) {
+template <class To, class From>
+void copy_value(To to, u32 to_at, From from, u32 from_at, Storage storage) {
     switch (storage) {
         case Storage::w64: return set<u64>(to, to_at, get<u64>(from, from_at));
         case Storage::w128: return set<V128>(to, to_at, get<V128>(from, from_at));
@@ -62,7 +63,8 @@ struct Elements {
     Elements(const Process& p, u32 ref, Storage s)
         : words(p.words), first(object_index(ref) + array_first_element), storage(s) {}
 
-    void read(u32 i, u32* to, u32 slot) const {
+    template <class To>
+    void read(u32 i, To to, u32 slot) const {
         switch (storage) {
             case Storage::s8:
             case Storage::u8:
@@ -75,7 +77,8 @@ struct Elements {
             default: copy_value(to, slot, words, first + i * storage_words(storage), storage);
         }
     }
-    void write(u32 i, const u32* from, u32 slot) const {
+    template <class From>
+    void write(u32 i, From from, u32 slot) const {
         switch (storage) {
             case Storage::s8:
             case Storage::u8: return write_packed(first + i / 4, i % 4 * 8, 0xff, word(from, slot));
@@ -83,6 +86,20 @@ struct Elements {
             case Storage::u16: return write_packed(first + i / 2, i % 2 * 16, 0xffff, word(from, slot));
             default: copy_value(words, first + i * storage_words(storage), from, slot, storage);
         }
+    }
+    void copy(u32 i, const Elements& from, u32 j) const {
+        switch (storage) {
+            case Storage::s8:
+            case Storage::u8:
+                return write_packed(first + i / 4, i % 4 * 8, 0xff, word(words, from.first + j / 4) >> (j % 4 * 8));
+            case Storage::s16:
+            case Storage::u16:
+                return write_packed(first + i / 2, i % 2 * 16, 0xffff,
+                                    word(words, from.first + j / 2) >> (j % 2 * 16));
+            default: break;
+        }
+        u32 count = storage_words(storage);
+        for (u32 k = 0; k < count; k++) word(words, first + i * count + k) = word(words, from.first + j * count + k);
     }
     void write_packed(u32 at, u32 shift, u32 mask, u32 value) const {
         u32& w = word(words, at);
@@ -124,14 +141,14 @@ SegmentInfo data_segment(const Process& p, const u32* instance, u32 segment) {
 
 // The count of an operation over elements, kept in its slot.
 struct Count {
-    u32* slot;
+    StackWord& slot;
     u32 left, chunk;
 
-    Count(Registers& r, u32 at) : slot(word_at(r.fp, at)), left(*slot) {
+    Count(Registers& r, u32 at) : slot(word(r.fp, at)), left(slot) {
         chunk = left < chunk_elements ? left : u32(chunk_elements);
     }
     Outcome finish(Registers& r, u32 length) {
-        *slot = left - chunk;
+        slot = left - chunk;
         if (chunk < left) return Outcome::again;
         r.pc += length;
         return Outcome::next;
@@ -142,7 +159,7 @@ Outcome array_fill(const Process& p, Registers& r, u64 w) {
     u64 more = p.code[r.pc + 1];
     u32 array = word(r.fp, a_of(w));
     if (array == 0) return trap(r, Trap::null_array_reference);
-    u32& index = word(r.fp, b_of(w));
+    StackWord& index = word(r.fp, b_of(w));
     Count count(r, a_of(more));
     if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);
     Elements elements(p, array, Storage(b_of(more)));
@@ -155,24 +172,18 @@ Outcome array_copy(const Process& p, Registers& r, u64 w) {
     u64 more = p.code[r.pc + 1];
     u32 array = word(r.fp, a_of(w)), from = word(r.fp, c_of(w));
     if (array == 0 || from == 0) return trap(r, Trap::null_array_reference);
-    u32& index = word(r.fp, b_of(w));
-    u32& from_index = word(r.fp, a_of(more));
+    StackWord& index = word(r.fp, b_of(w));
+    StackWord& from_index = word(r.fp, a_of(more));
     Count count(r, b_of(more));
     if (!in_bounds(index, count.left, length_of(p, array)) ||
         !in_bounds(from_index, count.left, length_of(p, from)))
         return trap(r, Trap::array_out_of_bounds);
     Elements to_elements(p, array, Storage(c_of(more))), from_elements(p, from, Storage(c_of(more)));
-    u32 value[4 * lane_stride];
     if (array == from && index > from_index) {
-        for (u32 i = count.left; i > count.left - count.chunk; i--) {
-            from_elements.read(from_index + i - 1, value, 0);
-            to_elements.write(index + i - 1, value, 0);
-        }
+        for (u32 i = count.left; i > count.left - count.chunk; i--)
+            to_elements.copy(index + i - 1, from_elements, from_index + i - 1);
     } else {
-        for (u32 i = 0; i < count.chunk; i++) {
-            from_elements.read(from_index + i, value, 0);
-            to_elements.write(index + i, value, 0);
-        }
+        for (u32 i = 0; i < count.chunk; i++) to_elements.copy(index + i, from_elements, from_index + i);
         index += count.chunk;
         from_index += count.chunk;
     }
@@ -184,8 +195,8 @@ Outcome array_init_data(const Process& p, Registers& r, u64 w) {
     Storage storage = Storage(b_of(more));
     u32 array = word(r.fp, a_of(w)), size = storage_bytes(storage);
     if (array == 0) return trap(r, Trap::null_array_reference);
-    u32& index = word(r.fp, b_of(w));
-    u32& from = word(r.fp, c_of(w));
+    StackWord& index = word(r.fp, b_of(w));
+    StackWord& from = word(r.fp, c_of(w));
     Count count(r, a_of(more));
     SegmentInfo segment = data_segment(p, r.instance, low_of(p.code[r.pc + 2]));
     if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);
@@ -203,8 +214,8 @@ Outcome array_init_elem(const Process& p, Registers& r, u64 w) {
     u64 more = p.code[r.pc + 1];
     u32 array = word(r.fp, a_of(w));
     if (array == 0) return trap(r, Trap::null_array_reference);
-    u32& index = word(r.fp, b_of(w));
-    u32& from = word(r.fp, c_of(w));
+    StackWord& index = word(r.fp, b_of(w));
+    StackWord& from = word(r.fp, c_of(w));
     Count count(r, a_of(more));
     ElemSegment segment(p, r.instance, low_of(p.code[r.pc + 2]));
     if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);

@@ -2,6 +2,8 @@
 // platform file defines the same names:
 //
 //   lane_stride                       words of neighbouring lanes interleave by this much
+//   StackWord, slot_stride            the same for the slots of stacks, wherever those are
+//   load_word<T>, load_slot<T>, …     numbers of one to four words or slots
 //   load_bytes<T>, store_bytes<T>     unaligned little-endian access
 //   copy_forward, copy_backward, fill of guest bytes
 //   atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent

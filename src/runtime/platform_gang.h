@@ -5,9 +5,21 @@
 #include "base/ints.h"
 
 namespace gpurun::rt {
+
 inline constexpr u32 lane_stride = 32;
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
-}
+
+// Stacks of up to GPURUN_LOCAL_STACK slots are in the lane's local memory: its cache keeps what
+// was just written, where that of global memory does not. Deeper ones lie among the words.
+#if GPURUN_LOCAL_STACK
+using StackWord = __attribute__((address_space(5))) u32;
+inline constexpr u32 slot_stride = 1;
+#else
+using StackWord = u32;
+inline constexpr u32 slot_stride = lane_stride;
+#endif
+
+}  // namespace gpurun::rt
 
 // One instruction a step for the whole warp: the lowest position of its lanes is elected, and
 // the lanes that stand there execute. So lanes that went different ways meet again. Now and

@@ -10,6 +10,10 @@ namespace gpurun::rt {
 
 inline constexpr u32 lane_stride = 1;
 
+// Stacks lie among the words.
+using StackWord = u32;
+inline constexpr u32 slot_stride = lane_stride;
+
 template <class T>
 inline T load_bytes(const u8* p) {
     T value;
@@ -24,16 +28,24 @@ inline void store_bytes(u8* p, T value) {
 inline void copy_bytes(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
 inline void fill_bytes(u8* to, u8 value, u64 count) { memset(to, value, count); }
 
-// Slots: words of one lane. Wider values use the words that follow.
+// Numbers of one word or more.
 template <class T>
-inline T load_slot(const u32* slot) {
+inline T load_word(const u32* at) {
     T value;
-    memcpy(&value, slot, sizeof value);
+    memcpy(&value, at, sizeof value);
     return value;
 }
 template <class T>
-inline void store_slot(u32* slot, T value) {
-    memcpy(slot, &value, sizeof value);
+inline void store_word(u32* at, T value) {
+    memcpy(at, &value, sizeof value);
+}
+template <class T>
+inline T load_slot(const StackWord* at) {
+    return load_word<T>(at);
+}
+template <class T>
+inline void store_slot(StackWord* at, T value) {
+    store_word<T>(at, value);
 }
 
 template <class T>

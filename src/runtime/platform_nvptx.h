@@ -149,32 +149,58 @@ struct WideOf<f64> {
 template <class T>
 using Wide = typename WideOf<T>::Type;
 
-// Slots: words of one lane, lane_stride apart.
-template <class T>
-inline T load_slot(const u32* at) {
-    const Global<u32>* slot = global(at);
+// Numbers of one, two or four words, `stride` apart.
+template <class T, class W>
+inline T load_wide(const W* at, u32 stride) {
     if constexpr (sizeof(T) == 4) {
-        return __builtin_bit_cast(T, u32(*slot));
+        return __builtin_bit_cast(T, u32(*at));
     } else if constexpr (sizeof(T) == 8) {
-        return T(join(slot[0], slot[lane_stride], Wide<T>{}));
+        return T(join(at[0], at[stride], Wide<T>{}));
     } else {
-        return {{slot[0], slot[lane_stride], slot[2 * lane_stride], slot[3 * lane_stride]}};
+        return {{at[0], at[stride], at[2 * stride], at[3 * stride]}};
     }
 }
-template <class T>
-inline void store_slot(u32* at, T value) {
-    Global<u32>* slot = global(at);
+template <class T, class W>
+inline void store_wide(W* at, u32 stride, T value) {
     if constexpr (sizeof(T) == 4) {
-        *slot = __builtin_bit_cast(u32, value);
+        *at = __builtin_bit_cast(u32, value);
     } else if constexpr (sizeof(T) == 8) {
         u32 low, high;
         split(Wide<T>(value), low, high);
-        slot[0] = low;
-        slot[lane_stride] = high;
+        at[0] = low;
+        at[stride] = high;
     } else {
-        for (u32 i = 0; i < 4; i++) slot[i * lane_stride] = value.word[i];
+        for (u32 i = 0; i < 4; i++) at[i * stride] = value.word[i];
     }
 }
+
+template <class T>
+inline T load_word(const u32* at) {
+    return load_wide<T>(global(at), lane_stride);
+}
+template <class T>
+inline void store_word(u32* at, T value) {
+    store_wide<T>(global(at), lane_stride, value);
+}
+#if GPURUN_LOCAL_STACK
+template <class T>
+inline T load_slot(const StackWord* at) {
+    return load_wide<T>(at, slot_stride);
+}
+template <class T>
+inline void store_slot(StackWord* at, T value) {
+    store_wide<T>(at, slot_stride, value);
+}
+#else
+template <class T>
+inline T load_slot(const StackWord* at) {
+    return load_word<T>(at);
+}
+template <class T>
+inline void store_slot(StackWord* at, T value) {
+    store_word<T>(at, value);
+}
+#endif
 
 // ---- atomics -----------------------------------------------------------------------
 

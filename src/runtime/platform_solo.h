@@ -4,8 +4,14 @@
 #include "base/ints.h"
 
 namespace gpurun::rt {
+
 inline constexpr u32 lane_stride = 1;
-}
+
+// Stacks lie among the words.
+using StackWord = u32;
+inline constexpr u32 slot_stride = lane_stride;
+
+}  // namespace gpurun::rt
 
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
 // is done by the outer loop.

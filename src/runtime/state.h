@@ -13,16 +13,25 @@ struct Process {
     const u64* code;  // code memory
     u32* words;       // this lane's words: word i at words[i * lane_stride]
     u8* bytes;        // linear memories
+    StackWord* stack;  // where the stack of the thread is that runs
+    u32 stack_begin;   // and its index among the words
+    u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
+};
+
+// Slots from some place of a stack upwards: what frames and records are made of.
+struct Slots {
+    StackWord* first;
 };
 
 // What the interpreter keeps at hand while it runs a thread; the rest is in the words.
 struct Registers {
     u32 pc;
-    u32* fp;        // slot 0
-    u32* rp;        // newest record
+    Slots fp;       // slot 0
+    Slots rp;       // newest record
     u32* instance;
     u8* memory;     // memory 0 of the instance, and its size
     u64 memory_size;
+    u32 dirty;      // pieces of the process's bytes that were written
     Trap trap;
 };
 
@@ -45,11 +54,28 @@ inline u32 index_of(const u32* words, const u32* p) { return u32(usize(p - words
 
 template <class T>
 inline T get(const u32* base, u32 index) {
-    return load_slot<T>(base + usize(index) * lane_stride);
+    return load_word<T>(base + usize(index) * lane_stride);
 }
 template <class T>
 inline void set(u32* base, u32 index, T value) {
-    store_slot<T>(base + usize(index) * lane_stride, value);
+    store_word<T>(base + usize(index) * lane_stride, value);
+}
+
+inline StackWord& word(Slots slots, u32 index) { return slots.first[usize(index) * slot_stride]; }
+inline Slots word_at(Slots slots, u32 index) { return {slots.first + usize(index) * slot_stride}; }
+inline Slots below(Slots slots, u32 count) { return {slots.first - usize(count) * slot_stride}; }
+inline s64 distance(Slots from, Slots to) { return (to.first - from.first) / s64(slot_stride); }
+template <class T>
+inline T get(Slots slots, u32 index) {
+    return load_slot<T>(slots.first + usize(index) * slot_stride);
+}
+template <class T>
+inline void set(Slots slots, u32 index, T value) {
+    store_slot<T>(slots.first + usize(index) * slot_stride, value);
+}
+inline Slots slots_at(const Process& p, u32 index) { return word_at(Slots{p.stack}, index - p.stack_begin); }
+inline u32 index_of(const Process& p, Slots slots) {
+    return p.stack_begin + u32(distance({p.stack}, slots));
 }
 
 inline const ModuleHeader& module_of(const Process& p, const u32* instance) {
@@ -67,6 +93,14 @@ inline Memory memory_at(const Process& p, u32 index) {
 }
 inline bool in_bounds(u64 address, u64 count, u64 size) {
     return address <= size && count <= size - address;
+}
+
+// Whoever writes guest memory says so first. The first 16 bytes of a piece count with the one
+// before as well, so that a store may cross its end.
+inline void mark_dirty(const Process& p, Registers& r, const u8* at, u64 count) {
+    if (count == 0) return;
+    u64 first = u64(at - p.bytes) >> p.dirty_shift, last = (u64(at - p.bytes) + count - 1) >> p.dirty_shift;
+    r.dirty |= u32((u64{2} << last) - (u64{1} << first));
 }
 
 // After a change of instance, or of the size of memory 0.
