@@ -17,8 +17,13 @@ using cuda::DevicePointer;
 using cuda::Driver;
 using cuda::Handle;
 
+constexpr unsigned non_blocking_stream = 1;
 constexpr u32 block_lanes = 128;
 constexpr u32 warp_lanes = 32;
+// What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
+// more than those bring (bench/results).
+constexpr u32 gang_registers = 64;
+constexpr u32 solo_registers = 255;
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
@@ -68,29 +73,34 @@ private:
     u64 size_ = 0;
 };
 
-// A word that both sides see: the host's request to stop.
+// The host's request to stop: a word of device memory, which every warp looks at, written by
+// way of a stream of its own while kernels run. (Words of host memory that all warps look at
+// cost more than the guests do.)
 class StopWord {
 public:
     StopWord() = default;
     StopWord(const StopWord&) = delete;
-    ~StopWord() {
-        if (word_) driver_->host_free(word_);
+    // Before the context goes.
+    void release() {
+        if (stream_) driver_->stream_destroy(stream_);
+        if (at_) driver_->memory_free(at_);
     }
     Result<void> create(const Driver* driver) {
-        constexpr unsigned mapped = 2;
-        void* p = nullptr;
-        TRY(driver->check(driver->host_alloc(&p, 64, mapped), "allocating mapped host memory"));
         driver_ = driver;
-        word_ = static_cast<u32*>(p);
-        set(false);
-        return driver->check(driver->host_pointer(&at_, p, 0), "mapping host memory");
+        TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream), "creating a stream"));
+        TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
+        return set(false);
     }
-    void set(bool stop) { __atomic_store_n(word_, stop ? 1u : 0u, __ATOMIC_RELEASE); }
+    Result<void> set(bool stop) {
+        static constexpr u32 values[] = {0, 1};
+        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_), "writing the stop word"));
+        return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
+    }
     DevicePointer at() const { return at_; }
 
 private:
     const Driver* driver_ = nullptr;
-    u32* word_ = nullptr;
+    Handle stream_ = nullptr;
     DevicePointer at_ = 0;
 };
 
@@ -107,6 +117,7 @@ public:
     ~CudaDevice() override {
         if (!context_) return;
         driver_.context_set(context_);
+        stop_.release();
         if (stream_) driver_.stream_destroy(stream_);
         for (auto& [name, kernel] : kernels_) driver_.module_unload(kernel.module);
         driver_.context_release(device_);
@@ -119,8 +130,7 @@ public:
                                 info_.capability / 10, info_.capability % 10)};
         TRY(check(driver_.context_retain(&context_, device_), "creating a context"));
         TRY(check(driver_.context_set(context_), "using the context"));
-        constexpr unsigned non_blocking = 1;
-        TRY(check(driver_.stream_create(&stream_, non_blocking), "creating a stream"));
+        TRY(check(driver_.stream_create(&stream_, non_blocking_stream), "creating a stream"));
         TRY(stop_.create(&driver_));
         usize free = 0, total = 0;
         TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
@@ -245,11 +255,11 @@ Result<void> CudaDevice::wait(const RunControl& control) {
     for (;;) {
         cuda::Status status = driver_.stream_query(stream_);
         if (status != cuda::not_ready) {
-            stop_.set(false);
-            return check(status, "running a kernel");
+            TRY(check(status, "running a kernel"));
+            return is_stopping ? stop_.set(false) : Result<void>();
         }
         if (!is_stopping && control.wants_stop()) {
-            stop_.set(true);
+            TRY(stop_.set(true));
             is_stopping = true;
         }
         // Short runs are waited for closely, long ones without taking a core.
@@ -304,7 +314,7 @@ private:
 };
 
 Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
-    const Kernel* solo = TRY(kernel("gpurun_solo", solo_ptx(), 255));
+    const Kernel* solo = TRY(kernel("gpurun_solo", solo_ptx(), solo_registers));
     Buffer code = TRY(allocate_zeroed(sizes.code_words * 8, "code"));
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
@@ -316,9 +326,8 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
 Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl& control) {
     u32 stack_slots = burst.words[burst.thread + thread_stack_end] - burst.stack;
     bool is_deep = stack_slots > gang_stack_slots;
-    u32 regs = getenv("GPURUN_REGISTERS") ? atoi(getenv("GPURUN_REGISTERS")) : 64;
-    const Kernel* gang = TRY(is_deep ? kernel("gpurun_burst", deep_ptx(), regs)
-                                     : kernel("gpurun_burst", gang_ptx(info_.capability), regs));
+    const Kernel* gang = TRY(is_deep ? kernel("gpurun_burst", deep_ptx(), gang_registers)
+                                     : kernel("gpurun_burst", gang_ptx(info_.capability), gang_registers));
     BurstOutcome outcome;
     outcome.stride = result_first + burst.result_words;
 

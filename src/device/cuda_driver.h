@@ -30,9 +30,6 @@ inline constexpr Status out_of_memory = 2;
     F(memory_info, cuMemGetInfo_v2, (usize* free, usize* total))                                   \
     F(memory_alloc, cuMemAlloc_v2, (DevicePointer* pointer, usize bytes))                          \
     F(memory_free, cuMemFree_v2, (DevicePointer pointer))                                          \
-    F(host_alloc, cuMemHostAlloc, (void** pointer, usize bytes, unsigned flags))                   \
-    F(host_free, cuMemFreeHost, (void* pointer))                                                   \
-    F(host_pointer, cuMemHostGetDevicePointer_v2, (DevicePointer* to, void* from, unsigned flags)) \
     F(copy_to_device, cuMemcpyHtoDAsync_v2, (DevicePointer to, const void* from, usize bytes, Handle stream)) \
     F(copy_to_host, cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, usize bytes, Handle stream)) \
     F(fill_bytes, cuMemsetD8Async, (DevicePointer to, unsigned char value, usize bytes, Handle stream)) \

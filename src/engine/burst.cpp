@@ -50,6 +50,18 @@ std::string with_number(const std::string& pattern, u32 number) {
     return text;
 }
 
+// Arguments and results are kept for all processes at once, on both sides.
+Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType& type, u32 processes) {
+    u64 words = result_first;
+    for (ValType param : type.params) words += translate::words_of(param);
+    for (ValType result : type.results) words += translate::words_of(result);
+    u64 needed = words * sizeof(u32) * processes, available = device.memory_free / 2;
+    if (needed <= available) return {};
+    return Error{format("arguments and results of %u processes take %llu MiB, %s has %llu MiB for them; ask for fewer "
+                        "--instances", processes, (unsigned long long)(needed >> 20), device.id.c_str(),
+                        (unsigned long long)(available >> 20))};
+}
+
 Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
     if (type.params.size() != options.arguments.size())
         return Error{format("%s takes %zu arguments, got %zu", options.function.c_str(), type.params.size(),
@@ -111,6 +123,7 @@ Result<BurstReport> run_burst(device::Device& device, std::shared_ptr<const wasm
     std::optional<Extern> func = store->find_export(*made.instance, options.function);
     if (!func || func->kind != wasm::ExternKind::func)
         return Error{format("no exported function \"%s\"", options.function.c_str())};
+    TRY(check_count(device.info(), store->type_of(*func), options.processes));
     std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
     device::Burst burst = TRY(store->make_burst(*func, std::move(arguments), options.processes));
     device::BurstOutcome outcome = TRY(device.run_burst(burst, control));

@@ -224,7 +224,7 @@ inline u64 atom_cas(u64* p, u64 expected, u64 v) {
 }
 inline u32 load_relaxed(const u32* p) {
     u32 value;
-    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
     return value;
 }
 
