@@ -1,10 +1,13 @@
 // Whatever loads can be translated and run, under limits on fuel, stack, heap and memory. It runs
 // three times: metered; unmetered in single steps, the process moved to another space on the way;
-// and metered in steps. Where calls end (return, trap, uncaught exception) they end alike.
+// and metered in steps. Where calls end (return, trap, uncaught exception) they end alike, down to
+// the backtrace.
 #include "base/check.h"
 #include "engine/store.h"
 #include "stand_ins.h"
 #include "text/assemble.h"
+#include "translate/print.h"
+#include "translate/translate.h"
 #include "wasm/module.h"
 
 using namespace gpurun;
@@ -138,12 +141,33 @@ void check_alike(const Completion& a, const Completion& b) {
     }
 }
 
+// A function becomes the same code alone as among others: backtraces rely on it.
+void check_alone(const wasm::Module& module, bool metered) {
+    translate::Options options;
+    options.metered = metered;
+    auto code = translate::translate(module, options);
+    if (!code) return;
+    for (u32 func = module.imported_funcs; func < module.funcs.size(); func++) {
+        auto alone = translate::translate_function(module, code->layout, func, options);
+        CHECK(alone.has_value());
+        u32 entry = code->entries[func];
+        u32 end = func + 1 < module.funcs.size() ? code->entries[func + 1] : code->instantiate;
+        CHECK(alone->words.size() == end - entry);
+        for (u32 at = 0; at < alone->words.size(); at += translate::code_size(alone->words[at])) {
+            u64 word = alone->words[at];
+            bool is_call = CodeOp(op_of(word)) == CodeOp::call;  // its distance is not alike
+            CHECK((is_call ? u32(word) : word) == (is_call ? u32(code->words[entry + at]) : code->words[entry + at]));
+        }
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, usize size) {
     auto loaded = wasm::load(wasm::Bytes(data, data + size));
     if (!loaded) return 0;
     const ModulePtr& module = *loaded;
+    for (bool metered : {false, true}) check_alone(*module, metered);
     ModulePtr stand_ins;
     if (!module->imports.empty()) {
         auto text = fuzz::stand_in_module(*module);

@@ -308,17 +308,21 @@ Result<Completion> Store::complete(ThreadState state) {
     return completion;
 }
 
-std::optional<Frame> Store::frame_at(u32 position) const {
+std::optional<Frame> Store::frame_at(u32 position) {
     for (const LoadedCode& code : codes_) {
         if (position < code.begin || position >= code.instantiate) continue;
         auto first = code.entries.begin() + code.module->imported_funcs;
         auto after = std::upper_bound(first, code.entries.end(), position);
         if (after == first) continue;
         u32 func = u32(after - code.entries.begin() - 1);
-        translate::Options options;
-        options.metered = options_.fuel.has_value();
-        translate::FunctionMap map = translate::map_function(*code.module, func, options);
-        return Frame{code.module->func_name(func), func, map.wasm_offset_at(position - code.entries[func])};
+        // Recursion asks for the same function again and again.
+        if (!mapped_ || mapped_->module != code.module.get() || mapped_->func != func) {
+            translate::Options options;
+            options.metered = options_.fuel.has_value();
+            mapped_ = {code.module.get(), func, translate::map_function(*code.module, func, options)};
+        }
+        u32 offset = mapped_->map.wasm_offset_at(position - code.entries[func]);
+        return Frame{code.module->func_name(func), func, offset};
     }
     return std::nullopt;
 }

@@ -117,7 +117,7 @@ public:
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // Where a position of the code stands.
-    std::optional<Frame> frame_at(u32 position) const;
+    std::optional<Frame> frame_at(u32 position);
 
     Result<Value> read_global(const Extern& global);
     const wasm::FuncType& type_of(const Extern& func) const { return types_[func.type].func; }
@@ -159,6 +159,12 @@ private:
     std::unique_ptr<device::Space> space_;
     wasm::TypeTable types_;
     std::vector<u32> type_positions_;  // the store's type -> its TypeInfo, 0 if none is loaded
+    struct MappedFunction {
+        const wasm::Module* module;
+        u32 func;
+        translate::FunctionMap map;
+    };
+    std::optional<MappedFunction> mapped_;  // the one that a backtrace asked for last
     std::vector<LoadedCode> codes_;
     std::unordered_map<const wasm::Module*, u32> code_of_;
     std::vector<std::unique_ptr<Instance>> instances_;

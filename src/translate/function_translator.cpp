@@ -29,10 +29,9 @@ ValType type_from_code(s64 code) {
 // ---- the frame ---------------------------------------------------------------------
 
 void FunctionTranslator::begin(std::span<const ValType> params) {
-    local_slots_.clear();
-    local_kinds_.clear();
-    local_uses_.clear();
-    operands_.clear();
+    drop_to(0);  // so that no local is in use
+    local_runs_.clear();
+    local_count_ = 0;
     controls_.clear();
     fixups_.clear();
     top_slot_ = max_slot_ = max_tries_ = settled_ = 0;
@@ -44,13 +43,20 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
 }
 
 void FunctionTranslator::declare_local(ValType type, u32 count) {
-    for (u32 i = 0; i < count; i++) {
-        local_slots_.push_back(top_slot_);
-        local_kinds_.push_back(slot_kind(type));
-        local_uses_.push_back(0);
-        top_slot_ += words_of(type);
-    }
+    if (count == 0) return;
+    SlotKind kind = slot_kind(type);
+    if (local_runs_.empty() || local_runs_.back().kind != kind)
+        local_runs_.push_back({local_count_, top_slot_, kind});
+    local_count_ += count;
+    top_slot_ += count * words_of(kind);
+    if (local_uses_.size() < local_count_) local_uses_.resize(local_count_);
     note_slot(top_slot_);
+}
+
+const FunctionTranslator::LocalRun& FunctionTranslator::run_of(u32 local) const {
+    auto after = std::upper_bound(local_runs_.begin(), local_runs_.end(), local,
+                                  [](u32 l, const LocalRun& run) { return l < run.first; });
+    return *std::prev(after);
 }
 
 void FunctionTranslator::declare_locals(const wasm::Func& func) {
@@ -85,7 +91,7 @@ bool FunctionTranslator::translate_function(u32 index) {
         if (!needs_far_) break;
     }
     if (map) {
-        map->local_slots = local_slots_;
+        for (u32 i = 0; i < local_count_; i++) map->local_slots.push_back(local_slot(i));
         map->frame_slots = max_slot_;
     }
     return finish_function(entry);
@@ -190,7 +196,7 @@ void FunctionTranslator::charge(Op op) {
 // ---- operands ----------------------------------------------------------------------
 
 void FunctionTranslator::push(SlotKind kind) {
-    operands_.push_back({Operand::in_slot, kind, top_slot_, 0, 0});
+    operands_.push_back({Operand::in_slot, kind, top_slot_, 0, 0, 0});
     top_slot_ += words_of(kind);
     note_slot(top_slot_);
 }
@@ -201,9 +207,11 @@ void FunctionTranslator::push_result(u32 position, SlotKind kind) {
 }
 
 void FunctionTranslator::push_local(u32 index) {
-    push(local_kinds_[index]);
+    const LocalRun& run = run_of(index);
+    push(run.kind);
     operands_.back().place = Operand::in_local;
     operands_.back().local = index;
+    operands_.back().local_slot = run.slot + (index - run.first) * words_of(run.kind);
     local_uses_[index]++;
 }
 
@@ -231,18 +239,17 @@ void FunctionTranslator::drop_to(u32 height) {
 }
 
 u32 FunctionTranslator::slot_of(Operand& operand) {
-    if (operand.place == Operand::in_local) return local_slots_[operand.local];
     if (operand.place == Operand::constant) {
         emit_constant(operand.slot, operand.kind, operand.bits);
         operand.place = Operand::in_slot;
     }
-    return operand.slot;
+    return place_of(operand);
 }
 
 u32 FunctionTranslator::pop_own_slot() {
     Operand operand = pop();
     if (operand.place == Operand::in_local) {
-        emit_copy(operand.slot, local_slots_[operand.local], operand.kind);
+        emit_copy(operand.slot, operand.local_slot, operand.kind);
         return operand.slot;
     }
     return slot_of(operand);
@@ -251,7 +258,7 @@ u32 FunctionTranslator::pop_own_slot() {
 void FunctionTranslator::settle(Operand& operand) {
     if (operand.place == Operand::in_local) {
         local_uses_[operand.local]--;
-        emit_copy(operand.slot, local_slots_[operand.local], operand.kind);
+        emit_copy(operand.slot, operand.local_slot, operand.kind);
     } else if (operand.place == Operand::constant) {
         emit_constant(operand.slot, operand.kind, operand.bits);
     }
@@ -278,7 +285,7 @@ void FunctionTranslator::preserve_local(u32 local) {
 }
 
 void FunctionTranslator::set_local(u32 index, bool tee) {
-    u32 slot = local_slots_[index];
+    u32 slot = local_slot(index);
     u32 result_at = result_at_;
     Operand value = pop();
     bool is_itself = value.place == Operand::in_local && value.local == index;

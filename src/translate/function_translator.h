@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "abi/code.h"
@@ -17,6 +18,10 @@
 #include "wasm/module.h"
 
 namespace gpurun::translate {
+
+constexpr u32 words_of(SlotKind kind) {
+    return kind == SlotKind::v128 ? 4 : kind == SlotKind::i64 || kind == SlotKind::f64 ? 2 : 1;
+}
 
 struct CallFixup {
     u32 position;  // of the call instruction
@@ -48,9 +53,18 @@ private:
         enum Place : u8 { in_slot, in_local, constant } place;
         SlotKind kind;
         u32 slot;    // its own slot
-        u32 local;   // in_local: which
+        u32 local;   // in_local: which, and its slot
+        u32 local_slot;
         u64 bits;    // constant
         u32 in_map = none;  // number in map->operands
+    };
+
+    // Locals of one kind, next to each other. (A body can claim 50,000 locals in five bytes: what
+    // they cost must not depend on how many there are.)
+    struct LocalRun {
+        u32 first;  // local
+        u32 slot;
+        SlotKind kind;
     };
 
     struct Control {
@@ -79,6 +93,11 @@ private:
     void begin(std::span<const wasm::ValType> params);
     void declare_local(wasm::ValType type, u32 count);
     void declare_locals(const wasm::Func& func);
+    const LocalRun& run_of(u32 local) const;
+    u32 local_slot(u32 local) const {
+        const LocalRun& run = run_of(local);
+        return run.slot + (local - run.first) * words_of(run.kind);
+    }
     bool finish_function(u32 entry);
     void translate_body(u32 begin, u32 end);
     void skip_dead(const Instr& instr);
@@ -109,6 +128,9 @@ private:
     Operand pop();
     void drop_to(u32 height);
     u32 slot_of(Operand& operand);  // puts constants into their slots
+    static u32 place_of(const Operand& operand) {  // of one that is no constant
+        return operand.place == Operand::in_local ? operand.local_slot : operand.slot;
+    }
     u32 pop_slot() {
         Operand operand = pop();
         return slot_of(operand);
@@ -170,6 +192,7 @@ private:
     void br_on_cast(const Instr& instr);
     void ref_func(u32 func);
     u32 code_type(s64 heap) const;
+    u32 field_word(u32 type_id, u32 field);
     const wasm::SubType& type_at(u32 type_index) const { return module_.types[module_.type_ids[type_index]]; }
     bool memory_is_64(u32 memory) const { return module_.memories[memory].limits.is_64; }
     bool table_is_64(u32 table) const { return module_.tables[table].type.limits.is_64; }
@@ -180,8 +203,8 @@ private:
     bool far_ = false;         // no short forward branches: the function is too long for them
     bool needs_far_ = false;
 
-    std::vector<u32> local_slots_;
-    std::vector<SlotKind> local_kinds_;
+    std::vector<LocalRun> local_runs_;
+    u32 local_count_ = 0;
     std::vector<u32> local_uses_;  // how many operands are in_local there
     std::vector<Operand> operands_;
     std::vector<Control> controls_;
@@ -190,6 +213,7 @@ private:
     u32 top_slot_ = 0, max_slot_ = 0;
     u32 max_tries_ = 0;
     u32 settled_ = 0;       // operands below this one are all in their slots
+    std::unordered_map<u32, std::vector<u32>> field_words_;  // by type id: where its fields begin
     std::vector<u32> stubs_;   // br_table, by depth: entries that wait for a stub
     u32 result_at_ = none;  // instruction whose result is the newest operand
     u32 charge_at_ = none;  // open charge instruction
@@ -208,9 +232,6 @@ constexpr SlotKind slot_kind(wasm::ValType type) {
         case wasm::ValType::v128: return SlotKind::v128;
         default: return SlotKind::i32;
     }
-}
-constexpr u32 words_of(SlotKind kind) {
-    return kind == SlotKind::v128 ? 4 : kind == SlotKind::i64 || kind == SlotKind::f64 ? 2 : 1;
 }
 // A type from its code in the bytes; all references are alike here.
 wasm::ValType type_from_code(s64 code);

@@ -96,7 +96,7 @@ void FunctionTranslator::move_values(u32 count, u32 to) {
         if (value.place == Operand::constant) {
             emit_constant(to, value.kind, value.bits);
         } else {
-            emit_copy(to, value.place == Operand::in_local ? local_slots_[value.local] : value.slot, value.kind);
+            emit_copy(to, place_of(value), value.kind);
         }
         to += words_of(value.kind);
     }
@@ -119,7 +119,7 @@ void FunctionTranslator::return_values() {
     usize count = results_.size();
     if (count == 1) {
         const Operand& value = operands_.back();
-        u32 slot = value.place == Operand::in_local ? local_slots_[value.local] : value.slot;
+        u32 slot = place_of(value);
         if (value.place == Operand::constant) {
             emit_constant(0, value.kind, value.bits);
             emit(CodeOp::ret);
@@ -232,7 +232,7 @@ void FunctionTranslator::br_on_null(const Instr& instr) {
     Operand ref = pop();
     if (instr.op == Op::br_on_null) {
         u32 slot = slot_of(ref);
-        branch_if({Operand::in_slot, SlotKind::ref, slot, 0, 0}, false, label(instr.a));
+        branch_if({Operand::in_slot, SlotKind::ref, slot, 0, 0, 0}, false, label(instr.a));
         operands_.push_back(ref);  // known not to be null; where it stood
         top_slot_ += 1;
         if (ref.place == Operand::in_local) local_uses_[ref.local]++;
@@ -243,7 +243,7 @@ void FunctionTranslator::br_on_null(const Instr& instr) {
     top_slot_ += 1;
     if (ref.place == Operand::in_local) local_uses_[ref.local]++;
     settle_top(1);
-    branch_if({Operand::in_slot, SlotKind::ref, operands_.back().slot, 0, 0}, true, label(instr.a));
+    branch_if({Operand::in_slot, SlotKind::ref, operands_.back().slot, 0, 0, 0}, true, label(instr.a));
     pop();
 }
 
@@ -253,7 +253,7 @@ void FunctionTranslator::br_on_cast(const Instr& instr) {
     note_slot(test + 1);
     emit(CodeOp::ref_test, test, ref, instr.b >> 1 & 1);
     emit_pair(code_type(instr.heap2));
-    branch_if({Operand::in_slot, SlotKind::i32, test, 0, 0}, instr.op == Op::br_on_cast, label(instr.a));
+    branch_if({Operand::in_slot, SlotKind::i32, test, 0, 0, 0}, instr.op == Op::br_on_cast, label(instr.a));
 }
 
 // ---- blocks ------------------------------------------------------------------------

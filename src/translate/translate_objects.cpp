@@ -20,13 +20,18 @@ Storage storage_of(ValType type, bool is_signed) {
     }
 }
 
-u32 field_word(const wasm::SubType& type, u32 field) {
-    u32 at = struct_first_field;
-    for (u32 i = 0; i < field; i++) at += words_of(type.fields[i].type.unpacked());
-    return at;
-}
-
 }  // namespace
+
+// Word of an object where a field begins; of the field after the last: the object's size.
+u32 FunctionTranslator::field_word(u32 type_id, u32 field) {
+    std::vector<u32>& words = field_words_[type_id];
+    if (words.empty()) {
+        words.push_back(struct_first_field);
+        for (const wasm::FieldType& f : module_.types[type_id].fields)
+            words.push_back(words.back() + words_of(f.type.unpacked()));
+    }
+    return words[field];
+}
 
 u32 FunctionTranslator::code_type(s64 heap) const {
     if (heap >= 0) return module_.type_ids[usize(heap)];
@@ -111,13 +116,13 @@ void FunctionTranslator::translate_object(const Instr& instr) {
         case Op::struct_new: {
             settle_top(u32(type.fields.size()));
             drop_to(u32(operands_.size() - type.fields.size()));
-            u32 words = field_word(type, u32(type.fields.size())) - struct_first_field;
+            u32 words = field_word(id, u32(type.fields.size())) - struct_first_field;
             u32 at = emit(CodeOp::struct_new, top_slot_, top_slot_, words);
             emit_pair(id);
             return push_result(at, SlotKind::ref);
         }
         case Op::struct_new_default: {
-            u32 words = field_word(type, u32(type.fields.size())) - struct_first_field;
+            u32 words = field_word(id, u32(type.fields.size())) - struct_first_field;
             u32 at = emit(CodeOp::struct_new_default, top_slot_, 0, words);
             emit_pair(id);
             return push_result(at, SlotKind::ref);
@@ -128,13 +133,13 @@ void FunctionTranslator::translate_object(const Instr& instr) {
             ValType field = type.fields[instr.b].type;
             u32 ref = pop_slot();
             u32 at = emit(CodeOp::struct_get, top_slot_, ref, u32(storage_of(field, is_signed)));
-            emit_pair(field_word(type, instr.b));
+            emit_pair(field_word(id, instr.b));
             return push_result(at, slot_kind(field));
         }
         case Op::struct_set: {
             u32 value = pop_slot(), ref = pop_slot();
             emit(CodeOp::struct_set, value, ref, u32(storage_of(type.fields[instr.b].type, false)));
-            emit_pair(field_word(type, instr.b));
+            emit_pair(field_word(id, instr.b));
             return;
         }
         case Op::array_new_default: {
