@@ -174,6 +174,7 @@ class CpuDevice final : public Device {
 public:
     const DeviceInfo& info() const override { return info_; }
 
+    Result<void> prepare(bool) override { return {}; }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override { return make_cpu_space(sizes); }
 
     // A thread a core; each takes the next process that nobody has taken.

@@ -139,6 +139,10 @@ public:
     }
 
     const DeviceInfo& info() const override { return info_; }
+    Result<void> prepare(bool for_bursts) override {
+        TRY(for_bursts ? gang_kernel(false) : solo_kernel());
+        return {};
+    }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) override;
 
@@ -180,6 +184,10 @@ public:
     }
 
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
+    Result<const Kernel*> solo_kernel() { return kernel("gpurun_solo", solo_ptx(), solo_registers); }
+    Result<const Kernel*> gang_kernel(bool is_deep) {
+        return kernel("gpurun_burst", is_deep ? deep_ptx() : gang_ptx(info_.capability), gang_registers);
+    }
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, void* params) {
         void* arguments[] = {params};
         return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, 0, stream_, arguments, nullptr),
@@ -314,7 +322,7 @@ private:
 };
 
 Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
-    const Kernel* solo = TRY(kernel("gpurun_solo", solo_ptx(), solo_registers));
+    const Kernel* solo = TRY(solo_kernel());
     Buffer code = TRY(allocate_zeroed(sizes.code_words * 8, "code"));
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
@@ -325,9 +333,7 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
 
 Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl& control) {
     u32 stack_slots = burst.words[burst.thread + thread_stack_end] - burst.stack;
-    bool is_deep = stack_slots > gang_stack_slots;
-    const Kernel* gang = TRY(is_deep ? kernel("gpurun_burst", deep_ptx(), gang_registers)
-                                     : kernel("gpurun_burst", gang_ptx(info_.capability), gang_registers));
+    const Kernel* gang = TRY(gang_kernel(stack_slots > gang_stack_slots));
     BurstOutcome outcome;
     outcome.stride = result_first + burst.result_words;
 

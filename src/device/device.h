@@ -92,6 +92,9 @@ class Device {
 public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
+    // Gets ready what runs need, so that their time limits are theirs: for bursts, or for spaces.
+    // Assembling kernels takes seconds the first time.
+    virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
     virtual Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) = 0;
 };

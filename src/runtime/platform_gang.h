@@ -22,23 +22,29 @@ inline constexpr u32 slot_stride = lane_stride;
 }  // namespace gpurun::rt
 
 // One instruction a step for the whole warp: the lowest position of its lanes is elected, and
-// the lanes that stand there execute. So lanes that went different ways meet again. Now and
-// then another lane's position is elected, in turn, so that none waits for ever.
+// the lanes that stand there execute. So lanes that went different ways meet again. But a lane
+// that never leaves a loop would keep those behind it waiting: so a quarter of the steps follow
+// one lane after another, whatever its position.
 //
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
 // is done by the outer loop.
 #define INTERPRETER_IS_THREADED 0
 #define INTERPRETER_BEGIN                                                               \
     bool live = thread_index != 0, is_over = false;                                     \
+    u32 followed = 0;                                                                   \
     for (u32 step = 0; !is_over;) {                                                     \
         u32 position, elected, low, high;                                               \
         for (;; step++) {                                                               \
             position = live ? pc : ~0u;                                                 \
             elected = warp_min(position);                                               \
-            if ((step & 63) >= 60) {                                                    \
-                is_over = step >= quantum || popcount(ballot(live)) <= enough;          \
-                if (is_over) break;                                                     \
-                const u32 other = shuffle(position, step / 64 % warp_lanes);            \
+            if ((step & 63) >= 48) {                                                    \
+                if ((step & 63) == 48) {                                                \
+                    const u32 lanes = ballot(live);                                     \
+                    is_over = step >= quantum || popcount(lanes) <= enough;             \
+                    if (is_over) break;                                                 \
+                    followed = next_lane(lanes, followed);                              \
+                }                                                                       \
+                const u32 other = shuffle(position, followed);                          \
                 if (other != ~0u) elected = other;                                      \
             }                                                                           \
             if (elected & slow_bit) break;                                              \

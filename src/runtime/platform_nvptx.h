@@ -61,6 +61,11 @@ inline u32 warp_min(u32 value) {
 
 inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
 inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
+// The first lane of a mask that comes after `lane`, going round. 0 if it is empty.
+inline u32 next_lane(u32 mask, u32 lane) {
+    u32 above = mask & ~((2u << lane) - 1);
+    return above ? lowest(above) : mask ? lowest(mask) : 0;
+}
 
 // ---- plain memory ------------------------------------------------------------------
 

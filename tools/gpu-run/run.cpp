@@ -90,8 +90,9 @@ Result<int> run(const RunOptions& options) {
                                      is_program ? none : options.arguments);
     if (!arguments) return error(arguments.error().message);
 
-    device::RunControl control = run_control(options.timeout);
     std::unique_ptr<device::Device> device = TRY(device::open_device(options.device));
+    TRY(device->prepare(false));
+    device::RunControl control = run_control(options.timeout);
     engine::StoreOptions limits = engine::options_for(device->info());
     limits.fuel = options.fuel;
     limits.stack_slots = options.stack_slots.value_or(limits.stack_slots);
