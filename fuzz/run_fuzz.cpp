@@ -83,7 +83,8 @@ public:
         if (!store_->begin_call(func, arguments)) return std::nullopt;  // too many for the stack
         if (mode_.steps == 0) return *store_->resume(func, {});
         ThreadState state = ThreadState::ready;
-        for (u32 steps = 0; state == ThreadState::ready && steps < max_steps; steps += mode_.steps) {
+        for (u32 steps = 0; state == ThreadState::ready && steps < max_steps;
+             steps += mode_.steps) {
             state = *store_->space().step(store_->thread(), mode_.steps);
             if (mode_.moves && steps == 16 * mode_.steps) move();
         }
@@ -156,7 +157,8 @@ void check_alone(const wasm::Module& module, bool metered) {
         for (u32 at = 0; at < alone->words.size(); at += translate::code_size(alone->words[at])) {
             u64 word = alone->words[at];
             bool is_call = CodeOp(op_of(word)) == CodeOp::call;  // its distance is not alike
-            CHECK((is_call ? u32(word) : word) == (is_call ? u32(code->words[entry + at]) : code->words[entry + at]));
+            CHECK((is_call ? u32(word) : word) ==
+                  (is_call ? u32(code->words[entry + at]) : code->words[entry + at]));
         }
     }
 }
@@ -187,7 +189,8 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, usize size) {
     }
     bool alike = true;
     for (const Run& run : runs) alike &= has_ended(run.started().kind);
-    for (usize i = 1; alike && i < runs.size(); i++) check_alike(runs[0].started(), runs[i].started());
+    for (usize i = 1; alike && i < runs.size(); i++)
+        check_alike(runs[0].started(), runs[i].started());
 
     u32 calls = 0;
     for (const wasm::Export& exported : module->exports) {

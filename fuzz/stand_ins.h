@@ -75,7 +75,8 @@ inline std::optional<std::string> stand_in_module(const wasm::Module& module) {
     for (usize i = 0; i < module.imports.size(); i++) {
         std::optional<std::string> field = stand_in(module, module.imports[i]);
         if (!field) return std::nullopt;
-        text += format("(%s (export \"%zu\") %s)\n", to_string(module.imports[i].kind), i, field->c_str());
+        text += format("(%s (export \"%zu\") %s)\n", to_string(module.imports[i].kind), i,
+                       field->c_str());
     }
     return text;
 }

@@ -35,8 +35,7 @@ Result<void> Store::move_to(std::unique_ptr<device::Space> space) {
             [&](u64 at, std::span<u8> part) { return to.write_bytes(at, part); });
     };
     TRY(copy_range<u64>(
-        0, next_code_,
-        [&](u64 at, std::span<u64> part) { return from.read_code(u32(at), part); },
+        0, next_code_, [&](u64 at, std::span<u64> part) { return from.read_code(u32(at), part); },
         [&](u64 at, std::span<u64> part) { return to.write_code(u32(at), part); }));
     // The heap is used up to a point; before it lie the stacks, behind it what instances own.
     u32 heap_next = TRY(read_word(process_heap_next)), heap_end = TRY(read_word(process_heap_end));

@@ -34,11 +34,13 @@ TEST(Fuel, CountsInstructions) {
     EXPECT_EQ(fuel_of("(func (export \"run\"))"), 0u);
     EXPECT_EQ(fuel_of("(func (export \"run\") nop block nop end)"), 0u);
     EXPECT_EQ(fuel_of("(func (export \"run\") (drop (i32.const 1)))"), 1u);
-    EXPECT_EQ(fuel_of("(func (export \"run\") (result i32) (i32.add (i32.const 1) (i32.const 2)))"), 3u);
+    EXPECT_EQ(fuel_of("(func (export \"run\") (result i32) (i32.add (i32.const 1) (i32.const 2)))"),
+              3u);
     EXPECT_EQ(fuel_of("(func (export \"run\") (result i32) (return (i32.const 1)))"), 1u);
     EXPECT_EQ(fuel_of("(func (export \"run\") (local i32) (local.set 0 (local.get 0)))"), 2u);
     EXPECT_EQ(fuel_of("(memory 1) (func (export \"run\")"
-                      "  (memory.fill (i32.const 0) (i32.const 0) (i32.const 65536)))"), 4u);
+                      "  (memory.fill (i32.const 0) (i32.const 0) (i32.const 65536)))"),
+              4u);
 }
 
 TEST(Fuel, CountsWhatIsReached) {
@@ -121,13 +123,12 @@ TEST(Fuel, OfTheStartFunction) {
 }
 
 TEST(Fuel, EndlessThingsRunOut) {
-    for (const char* body : {
-             "(func (export \"run\") (loop (br 0)))",
-             "(func $f (export \"run\") (return_call $f))",
-             "(memory 1) (func (export \"run\") (loop (memory.fill (i32.const 0) (i32.const 0)"
-             "  (i32.const 100)) (br 0)))",
-             "(tag $t) (func (export \"run\")"
-             "  (loop $l (try_table (catch $t $l) (throw $t))))"}) {
+    for (const char* body :
+         {"(func (export \"run\") (loop (br 0)))", "(func $f (export \"run\") (return_call $f))",
+          "(memory 1) (func (export \"run\") (loop (memory.fill (i32.const 0) (i32.const 0)"
+          "  (i32.const 100)) (br 0)))",
+          "(tag $t) (func (export \"run\")"
+          "  (loop $l (try_table (catch $t $l) (throw $t))))"}) {
         SCOPED_TRACE(body);
         auto process = Process::make(body, with_fuel(100'000));
         ASSERT_TRUE(process.ok()) << process.error().to_string();
@@ -213,9 +214,9 @@ TEST(Stop, SeesLongCode) {
     using namespace std::chrono;
     std::string adds;
     for (int i = 0; i < 20'000; i++) adds += "(local.set 0 (i32.mul (local.get 0) (i32.const 3)))";
-    for (const std::string& wat : {
-             "(func (export \"run\") (local i32) (loop " + adds + "(br 0)))",
-             "(func $f (local i32) " + adds + ") (func (export \"run\") (loop (call $f) (br 0)))"}) {
+    for (const std::string& wat :
+         {"(func (export \"run\") (local i32) (loop " + adds + "(br 0)))",
+          "(func $f (local i32) " + adds + ") (func (export \"run\") (loop (call $f) (br 0)))"}) {
         auto process = Process::make(wat);
         ASSERT_TRUE(process.ok());
         auto begin = steady_clock::now();
@@ -250,7 +251,8 @@ TEST(Stop, LeavesAResult) {
 }
 
 TEST(Wait, TimesOut) {
-    auto process = Process::make(R"((memory 1 1 shared) (func (export "run") (param i64) (result i32)
+    auto process =
+        Process::make(R"((memory 1 1 shared) (func (export "run") (param i64) (result i32)
         (memory.atomic.wait64 (i32.const 0) (i64.const 0) (local.get 0))))");
     ASSERT_TRUE(process.ok());
     EXPECT_EQ(to_string(process->call("run", {Value::i64(0)})), "2");

@@ -55,21 +55,26 @@ TEST(Stack, IsUsedToItsEndThenTraps) {
 }
 
 TEST(Stack, OfHandlersAndArguments) {
-    EXPECT_EQ(run("(tag $t) (func $f (export \"run\") (block $h (try_table (catch $t $h) (call $f))))"),
-              "call stack exhausted");
+    EXPECT_EQ(
+        run("(tag $t) (func $f (export \"run\") (block $h (try_table (catch $t $h) (call $f))))"),
+        "call stack exhausted");
     EXPECT_EQ(run("(table funcref (elem $f)) (func $f (export \"run\") (param i32)"
-                  "  (call_indirect (param i32) (local.get 0) (i32.const 0)))", {Value::i32(0)}),
+                  "  (call_indirect (param i32) (local.get 0) (i32.const 0)))",
+                  {Value::i32(0)}),
               "call stack exhausted");
     // More results or arguments than the stack holds.
     std::string many = "(type $t (func" + repeat(" (param i64)", 500) + "))";
     EXPECT_EQ(run(many + "(func (export \"run\") (type $t))",
-                  std::vector<Value>(500, Value::i64(1)), with_stack(1006)), "");
-    EXPECT_EQ(run(many + "(func (export \"run\") (type $t) (call 0 " + repeat("(i64.const 1)", 500) + "))",
-                  std::vector<Value>(500, Value::i64(1)), with_stack(1007)), "call stack exhausted");
+                  std::vector<Value>(500, Value::i64(1)), with_stack(1006)),
+              "");
+    EXPECT_EQ(run(many + "(func (export \"run\") (type $t) (call 0 " +
+                      repeat("(i64.const 1)", 500) + "))",
+                  std::vector<Value>(500, Value::i64(1)), with_stack(1007)),
+              "call stack exhausted");
     auto process = Process::make(many + "(func (export \"run\") (type $t))", with_stack(100));
     ASSERT_TRUE(process.ok());
-    auto completion = process->store().call(process->func("run"),
-                                            std::vector<Value>(500, Value::i64(1)), {});
+    auto completion =
+        process->store().call(process->func("run"), std::vector<Value>(500, Value::i64(1)), {});
     ASSERT_FALSE(completion.ok());
     EXPECT_THAT(completion.error().message, HasSubstr("arguments do not fit the stack"));
 }
@@ -84,11 +89,12 @@ TEST(Stack, HasALeastSize) {
 
 std::string with_locals(const char* type, u32 count) {
     u32 last = count - 1;
-    return format("(func (export \"run\") (param %s) (result %s) (local%s)"
-                  "  (local.set %u (local.get 0)) (local.set %u (local.get %u))"
-                  "  (local.set 0 (local.get %u)) (local.get %u))",
-                  type, type, repeat(std::string(" ") + type, count - 1).c_str(), last, last / 2, last,
-                  count - 2, last / 2);
+    return format(
+        "(func (export \"run\") (param %s) (result %s) (local%s)"
+        "  (local.set %u (local.get 0)) (local.set %u (local.get %u))"
+        "  (local.set 0 (local.get %u)) (local.get %u))",
+        type, type, repeat(std::string(" ") + type, count - 1).c_str(), last, last / 2, last,
+        count - 2, last / 2);
 }
 
 TEST(Frame, HoldsManyLocals) {
@@ -112,15 +118,18 @@ TEST(Frame, ThatIsTooLargeIsAnError) {
 
 // Branches across more code than a short distance reaches, both ways and in every form.
 TEST(Code, FarBranches) {
-    std::string fill = repeat("(local.set 1 (i32.add (i32.mul (local.get 1) (i32.const 3)) (local.get 0)))\n", 20'000);
+    std::string fill = repeat(
+        "(local.set 1 (i32.add (i32.mul (local.get 1) (i32.const 3)) (local.get 0)))\n", 20'000);
     std::string wat = R"((func (export "run") (param i32) (result i32) (local i32)
         (block $out
           (loop $again
             (if (i32.lt_s (local.get 0) (i32.const 5))
-              (then )" + fill + R"()
+              (then )" +
+                      fill + R"()
               (else (br_if $out (i32.gt_s (local.get 0) (i32.const 6)))))
             (br_if $out (f64.gt (f64.convert_i32_s (local.get 0)) (f64.const 100)))
-            (block (br_if 0 (i64.eqz (i64.extend_i32_s (local.get 0)))) )" + fill + R"()
+            (block (br_if 0 (i64.eqz (i64.extend_i32_s (local.get 0)))) )" +
+                      fill + R"()
             (local.set 0 (i32.add (local.get 0) (i32.const 1)))
             (br_if $again (i32.le_s (local.get 0) (i32.const 8)))))
         (local.get 1)))";
@@ -134,9 +143,10 @@ TEST(Code, FarBranches) {
 
 TEST(Code, DeepNesting) {
     constexpr u32 depth = 99'000;  // the body is a block too
-    std::string wat = "(func (export \"run\") (param i32) (result i32)" +
-                      repeat("block ", depth) + "local.get 0 br_if 0 local.get 0 i32.const 1 i32.add" +
-                      format(" local.set 0 br %u ", depth - 1) + repeat("end ", depth) + "local.get 0)";
+    std::string wat = "(func (export \"run\") (param i32) (result i32)" + repeat("block ", depth) +
+                      "local.get 0 br_if 0 local.get 0 i32.const 1 i32.add" +
+                      format(" local.set 0 br %u ", depth - 1) + repeat("end ", depth) +
+                      "local.get 0)";
     EXPECT_EQ(run(wat, {Value::i32(0)}), "1");
     EXPECT_EQ(run(wat, {Value::i32(5)}), "5");
 }
@@ -147,7 +157,8 @@ TEST(Code, LargeBrTable) {
     for (u32 i = 0; i < entries; i++) table += " " + std::to_string(i * 7 % blocks);
     // Block k adds its number on the way out, so the sum tells where the table led.
     std::string wat = "(func (export \"run\") (param i32) (result i64) (local i64)" +
-                      repeat("block (result i32) ", blocks) + "i32.const 9 local.get 0 br_table" + table + " 3 ";
+                      repeat("block (result i32) ", blocks) + "i32.const 9 local.get 0 br_table" +
+                      table + " 3 ";
     for (u32 i = 0; i < blocks; i++)
         wat += format("end drop local.get 1 i64.const %u i64.add local.set 1 i32.const 9 ", i);
     wat += "drop local.get 1)";
@@ -156,10 +167,12 @@ TEST(Code, LargeBrTable) {
     auto sum_from = [](u64 first) { return blocks * (blocks - 1) / 2 - first * (first - 1) / 2; };
     for (u32 index : {0u, 1u, 999u, 50'000u, 99'998u, 99'999u}) {
         EXPECT_EQ(to_string(process->call("run", {Value::i32(index)})),
-                  std::to_string(sum_from(u64(index) * 7 % blocks))) << index;
+                  std::to_string(sum_from(u64(index) * 7 % blocks)))
+            << index;
     }
     for (u32 index : {100'000u, ~0u})
-        EXPECT_EQ(to_string(process->call("run", {Value::i32(index)})), std::to_string(sum_from(3)));
+        EXPECT_EQ(to_string(process->call("run", {Value::i32(index)})),
+                  std::to_string(sum_from(3)));
 }
 
 TEST(Code, ManyParametersAndResults) {
@@ -223,7 +236,8 @@ TEST(Table, GrowsToItsCapacityOnly) {
           (table.grow $m (ref.null func) (i32.const 1))
           (table.size $m)))";
     EXPECT_EQ(run(wat), "10 -1 1 -1 20");
-    EXPECT_THAT(run("(table 200000 funcref) (func (export \"run\"))"), HasSubstr("larger than the limit"));
+    EXPECT_THAT(run("(table 200000 funcref) (func (export \"run\"))"),
+                HasSubstr("larger than the limit"));
 }
 
 TEST(Memory, GrowsToItsLimits) {
@@ -237,26 +251,35 @@ TEST(Memory, GrowsToItsLimits) {
           (i32.load $b (i32.const 0xfffffc))))";
     EXPECT_EQ(run(wat), "1 -1 0 -1 -1 1 -1 5");
     EXPECT_THAT(run("(memory 300) (func (export \"run\"))"), HasSubstr("--memory raises it"));
-    EXPECT_THAT(run(repeat("(memory 0)", 5) + "(func (export \"run\"))"), HasSubstr("no address space left"));
+    EXPECT_THAT(run(repeat("(memory 0)", 5) + "(func (export \"run\"))"),
+                HasSubstr("no address space left"));
 }
 
 TEST(Memory, AddressesNearTheEndOf64Bits) {
-    for (const char* access : {"(i32.load (local.get 0))", "(i32.load8_u offset=0xffffffffffffffff (local.get 0))",
-                               "(i32.load offset=16 (local.get 0))", "(i32.atomic.load offset=8 (local.get 0))"}) {
-        std::string wat = std::string("(memory i64 1) (func (export \"run\") (param i64) (result i32) ") + access + ")";
-        for (u64 address : {~u64{0}, ~u64{0} - 3, ~u64{0} - 7, ~u64{0} - 15, u64{1} << 63, u64{0x10000}})
-            EXPECT_EQ(run(wat, {Value::i64(address)}), "out of bounds memory access") << access << address;
+    for (const char* access :
+         {"(i32.load (local.get 0))", "(i32.load8_u offset=0xffffffffffffffff (local.get 0))",
+          "(i32.load offset=16 (local.get 0))", "(i32.atomic.load offset=8 (local.get 0))"}) {
+        std::string wat =
+            std::string("(memory i64 1) (func (export \"run\") (param i64) (result i32) ") +
+            access + ")";
+        for (u64 address :
+             {~u64{0}, ~u64{0} - 3, ~u64{0} - 7, ~u64{0} - 15, u64{1} << 63, u64{0x10000}})
+            EXPECT_EQ(run(wat, {Value::i64(address)}), "out of bounds memory access")
+                << access << address;
     }
-    constexpr const char* bulk = R"((memory i64 1) (data $d "abc") (func (export "run") (param i64 i64)
+    constexpr const char* bulk =
+        R"((memory i64 1) (data $d "abc") (func (export "run") (param i64 i64)
         (memory.fill (local.get 0) (i32.const 1) (local.get 1))))";
     EXPECT_EQ(run(bulk, {Value::i64(~u64{0}), Value::i64(2)}), "out of bounds memory access");
     EXPECT_EQ(run(bulk, {Value::i64(2), Value::i64(~u64{0})}), "out of bounds memory access");
     EXPECT_EQ(run(bulk, {Value::i64(0x10000), Value::i64(0)}), "");
     EXPECT_EQ(run("(table i64 3 funcref) (func (export \"run\") (param i64)"
-                  "  (drop (table.get (local.get 0))))", {Value::i64(u64{1} << 32)}),
+                  "  (drop (table.get (local.get 0))))",
+                  {Value::i64(u64{1} << 32)}),
               "out of bounds table access");
     EXPECT_EQ(run("(table i64 3 funcref) (func (export \"run\") (param i64)"
-                  "  (call_indirect (local.get 0)))", {Value::i64(u64{1} << 32)}),
+                  "  (call_indirect (local.get 0)))",
+                  {Value::i64(u64{1} << 32)}),
               "undefined element");
 }
 
@@ -264,16 +287,21 @@ TEST(Memory, AddressesNearTheEndOf64Bits) {
 TEST(Memory, GrownByAnotherInstance) {
     auto process = Process::make(small_options());
     ASSERT_TRUE(process.ok());
-    ASSERT_TRUE(process->add("a", R"((memory (export "m") 1 10)
+    ASSERT_TRUE(process
+                    ->add("a", R"((memory (export "m") 1 10)
         (func (export "grow") (result i32) (memory.grow (i32.const 1)))
-        (func (export "grow_and_call") (param funcref) (drop (memory.grow (i32.const 1)))))").ok());
-    ASSERT_TRUE(process->add("b", R"((import "a" "grow" (func $grow (result i32)))
+        (func (export "grow_and_call") (param funcref) (drop (memory.grow (i32.const 1)))))")
+                    .ok());
+    ASSERT_TRUE(process
+                    ->add("b", R"((import "a" "grow" (func $grow (result i32)))
         (import "a" "m" (memory $m 1 10)) (memory $own 3)
         (tag $t)
         (func (export "throwing") (drop (call $grow)) (throw $t))
         (export "t" (tag $t))
-        (func (export "tail") (result i32) (return_call $grow)))").ok());
-    ASSERT_TRUE(process->add("", R"((import "a" "m" (memory 1))
+        (func (export "tail") (result i32) (return_call $grow)))")
+                    .ok());
+    ASSERT_TRUE(process
+                    ->add("", R"((import "a" "m" (memory 1))
         (import "b" "throwing" (func $throwing)) (import "b" "t" (tag $t))
         (import "b" "tail" (func $tail (result i32)))
         (func (export "run") (result i32 i32 i32 i32 i32)
@@ -281,7 +309,8 @@ TEST(Memory, GrownByAnotherInstance) {
           (i32.store (i32.const 131068) (i32.const 1))
           (block $h (try_table (catch $t $h) (call $throwing)))
           (memory.size)
-          (i32.load (i32.const 196604))))").ok());
+          (i32.load (i32.const 196604))))")
+                    .ok());
     EXPECT_EQ(to_string(process->call("run")), "1 1 2 3 0");
 }
 
@@ -309,8 +338,10 @@ TEST(Instances, CodeThatDoesNotFit) {
     auto refused = process->add("", "(type (func)) " + types + "(func (export \"run\"))");
     ASSERT_FALSE(refused.ok());
     EXPECT_THAT(refused.error().message, HasSubstr("does not fit"));
-    ASSERT_TRUE(process->add("", R"((type $a (array i8)) (func (export "run") (result i32)
-        (ref.test (ref $a) (array.new_default $a (i32.const 1)))))").ok());
+    ASSERT_TRUE(process
+                    ->add("", R"((type $a (array i8)) (func (export "run") (result i32)
+        (ref.test (ref $a) (array.new_default $a (i32.const 1)))))")
+                    .ok());
     EXPECT_EQ(to_string(process->call("run")), "1");
 }
 

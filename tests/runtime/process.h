@@ -73,7 +73,9 @@ public:
 
     engine::Store& store() { return *store_; }
     // Of the newest instance.
-    engine::Extern func(std::string_view name) const { return *store_->find_export(*latest_, name); }
+    engine::Extern func(std::string_view name) const {
+        return *store_->find_export(*latest_, name);
+    }
 
     Completion call(std::string_view name, const std::vector<Value>& arguments = {},
                     const device::RunControl& control = {}) {

@@ -52,28 +52,36 @@ TEST_P(State, MovesAtEveryStep) {
 }
 
 const Program programs[] = {
-    {"Recursion", {{"", R"(
+    {"Recursion",
+     {{"", R"(
         (func $fib (param i32) (result i32)
           (if (result i32) (i32.lt_u (local.get 0) (i32.const 2)) (then (local.get 0))
             (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
                            (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
-        (func (export "run") (result i32) (call $fib (i32.const 11))))"}}, "89"},
+        (func (export "run") (result i32) (call $fib (i32.const 11))))"}},
+     "89"},
 
-    {"DeepRecursionTraps", {{"", R"(
+    {"DeepRecursionTraps",
+     {{"", R"(
         (func $down (param i64) (result i64)
           (i64.add (i64.const 1) (call $down (i64.add (local.get 0) (i64.const 1)))))
-        (func (export "run") (result i64) (call $down (i64.const 0))))"}}, "call stack exhausted", 5},
+        (func (export "run") (result i64) (call $down (i64.const 0))))"}},
+     "call stack exhausted",
+     5},
 
-    {"Loops", {{"", R"(
+    {"Loops",
+     {{"", R"(
         (func (export "run") (result i64) (local $i i32) (local $sum i64)
           (loop $next
             (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 31))
                                      (i64.extend_i32_u (local.get $i))))
             (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
                                    (i32.const 200))))
-          (local.get $sum)))"}}, "4658671879608424548"},
+          (local.get $sum)))"}},
+     "4658671879608424548"},
 
-    {"BrTableAndLabels", {{"", R"(
+    {"BrTableAndLabels",
+     {{"", R"(
         (func $pick (param i32) (result i32 i64)
           (f64.const 0)
           (block $c (result i32 i64)
@@ -90,9 +98,11 @@ const Program programs[] = {
             (local.set 2 (local.get 3))
             (local.set 0 (i32.add (local.get 0) (i32.const 1)))
             (br_if $next (i32.lt_s (local.get 0) (i32.const 9))))
-          (local.get 1) (local.get 2)))"}}, "63 272"},
+          (local.get 1) (local.get 2)))"}},
+     "63 272"},
 
-    {"MemoryAndGlobals", {{"", R"(
+    {"MemoryAndGlobals",
+     {{"", R"(
         (memory 1)
         (data (i32.const 100) "\01\02\03\04\05\06\07\08\f9\fa\fb\fc\fd\fe\ff")
         (global $i (mut i32) (i32.const 3))
@@ -110,7 +120,8 @@ const Program programs[] = {
           (global.get $i) (global.get $l) (f64.load (i32.const 1010)) (global.get $v)))"}},
      "37 -4043110409 -2.3263782096506942e+284 0x0000000000000009f40804f0fcf80c07"},
 
-    {"BulkMemory", {{"", R"(
+    {"BulkMemory",
+     {{"", R"(
         (memory 8 16)
         (data $d "0123456789abcdef")
         (func $sum (result i64) (local i32 i64)
@@ -130,16 +141,19 @@ const Program programs[] = {
           (memory.copy (i32.const 0x80000) (i32.const 0x60000) (i32.const 0x30000))
           (call $sum)
           (i32.add (i32.mul (local.get 0) (i32.const 100)) (memory.size))))"}},
-     "7349166289048050515 811", 3},
+     "7349166289048050515 811",
+     3},
 
-    {"BulkOutOfBounds", {{"", R"(
+    {"BulkOutOfBounds",
+     {{"", R"(
         (memory 4)
         (func (export "run")
           (memory.fill (i32.const 0) (i32.const 1) (i32.const 0x30000))
           (memory.copy (i32.const 0x20000) (i32.const 0) (i32.const 0x20001))))"}},
      "out of bounds memory access"},
 
-    {"Tables", {{"", R"(
+    {"Tables",
+     {{"", R"(
         (type $t (func (param i32) (result i32)))
         (table $a 10000 20000 funcref)
         (table $b 12000 funcref)
@@ -158,9 +172,11 @@ const Program programs[] = {
           (local.set 0 (call_indirect $b (type $t) (local.get 0) (i32.const 4097)))
           (local.set 0 (call_indirect $b (type $t) (local.get 0) (i32.const 7)))
           (local.set 0 (call_indirect $a (type $t) (local.get 0) (i32.const 10099)))
-          (local.get 0) (i32.add (local.get 1) (table.size $a))))"}}, "18 20100"},
+          (local.get 0) (i32.add (local.get 1) (table.size $a))))"}},
+     "18 20100"},
 
-    {"NewExceptions", {{"", R"(
+    {"NewExceptions",
+     {{"", R"(
         (tag $t (param i32 i64)) (tag $u) (tag $v (param v128))
         (func $throw (param i32)
           (if (i32.eq (local.get 0) (i32.const 1)) (then (throw $t (i32.const 5) (i64.const 6))))
@@ -188,9 +204,11 @@ const Program programs[] = {
           (drop))
         (func (export "run") (result i64 i64 i64 i64 i32)
           (call $catch (i32.const 0)) (call $catch (i32.const 1)) (call $catch (i32.const 2))
-          (call $catch (i32.const 3)) (call $rethrow)))"}}, "1000 11 7 200 5"},
+          (call $catch (i32.const 3)) (call $rethrow)))"}},
+     "1000 11 7 200 5"},
 
-    {"LegacyExceptions", {{"", R"(
+    {"LegacyExceptions",
+     {{"", R"(
         (tag $t (param i32)) (tag $u (param i64 i32))
         (func $throw (param i32)
           (if (local.get 0) (then (throw $u (i64.const 40) (i32.const 2))))
@@ -215,16 +233,19 @@ const Program programs[] = {
                                 (catch_all (i32.const 4)))
               (i32.add))))
         (func (export "run") (result i32 i32 i32)
-          (call $catch (i32.const 0)) (call $catch (i32.const 1)) (call $nested)))"}}, "111 142 36"},
+          (call $catch (i32.const 0)) (call $catch (i32.const 1)) (call $nested)))"}},
+     "111 142 36"},
 
-    {"Uncaught", {{"", R"(
+    {"Uncaught",
+     {{"", R"(
         (tag $t (param i32)) (tag $u)
         (func $f (try_table (call $g)))
         (func $g (throw $t (i32.const 1)))
         (func (export "run") (block $x (try_table (catch $u $x) (call $f)))))"}},
      "uncaught exception"},
 
-    {"Objects", {{"", R"(
+    {"Objects",
+     {{"", R"(
         (rec (type $list (sub (struct (field i64) (field (ref null $list)))))
              (type $pair (sub $list (struct (field i64) (field (ref null $list)) (field i8)))))
         (type $bytes (array (mut i8)))
@@ -269,9 +290,11 @@ const Program programs[] = {
                                      (i32.const 1)))
           (array.len (array.new_default $refs (i32.const 12345)))
           (i31.get_s (ref.i31 (i32.const -77)))))"}},
-     "6091 -25 8101815670912281191 12345 -77", 2},
+     "6091 -25 8101815670912281191 12345 -77",
+     2},
 
-    {"Vectors", {{"", R"(
+    {"Vectors",
+     {{"", R"(
         (memory 1)
         (func (export "run") (result v128 i32) (local $i i32) (local $v v128)
           (local.set $v (v128.const i32x4 1 2 3 4))
@@ -291,7 +314,8 @@ const Program programs[] = {
           (local.get $v) (i8x16.bitmask (local.get $v))))"}},
      "0x16e15d285e0000dd003df42d14a50039 16676"},
 
-    {"SeveralInstances", {{"m", R"(
+    {"SeveralInstances",
+     {{"m", R"(
         (memory (export "memory") 1 5)
         (table (export "table") 4 funcref)
         (global (export "g") (mut i64) (i64.const 7))
@@ -324,9 +348,11 @@ const Program programs[] = {
             (try_table (catch $t $caught) (call $throw (memory.size)))
             (i32.const -1))
           (global.set $g (i64.add (global.get $g) (i64.const 35)))
-          (global.get $g)))"}}, "1 3 64 4 42"},
+          (global.get $g)))"}},
+     "1 3 64 4 42"},
 
-    {"TailCalls", {{"m", R"(
+    {"TailCalls",
+     {{"m", R"(
         (type $ft (func (param i32 i64) (result i64)))
         (table (export "table") 2 funcref)
         (func (export "step") (param i32 i64) (result i64)
@@ -351,7 +377,8 @@ const Program programs[] = {
         (func (export "run") (result i64) (call $even (i32.const 50) (i64.const 1))))"}},
      "834465026855468745"},
 
-    {"Atomics", {{"", R"(
+    {"Atomics",
+     {{"", R"(
         (memory 1 1 shared)
         (func (export "run") (result i32 i64 i32 i32 i32) (local i32)
           (loop $next
@@ -366,7 +393,8 @@ const Program programs[] = {
           (i32.atomic.rmw16.cmpxchg_u (i32.const 8) (i32.const 190) (i32.const 3))))"}},
      "190 19 0 1 190"},
 
-    {"Memory64", {{"", R"(
+    {"Memory64",
+     {{"", R"(
         (memory i64 2) (memory $n 1) (table $t i64 5 funcref)
         (func (export "run") (result i64 i64 i32 i64)
           (i64.store offset=0x10000 (i64.const 0xfff0) (i64.const 77))
@@ -375,7 +403,8 @@ const Program programs[] = {
           (i64.add (memory.grow (i64.const 1)) (memory.size))
           (i64.load $n (i32.const 8))
           (i32.load8_u (i64.const 0x18004))
-          (table.size $t)))"}}, "5 77 1 5"},
+          (table.size $t)))"}},
+     "5 77 1 5"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Programs, State, testing::ValuesIn(programs),

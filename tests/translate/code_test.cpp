@@ -34,7 +34,8 @@ std::string listing(std::string_view wat, const Options& options = {}) {
         std::string line;
         printer.instr(line, *code, at);
         line.erase(std::unique(line.begin(), line.end(),
-                               [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
+                               [](char a, char b) { return a == ' ' && b == ' '; }),
+                   line.end());
         out += "\n" + std::to_string(at) + ": " + line;
     }
     return out;
@@ -48,7 +49,8 @@ TEST(Code, SumLoopHasNoCopies) {
                                    (i32.load (i32.shl (local.get $i) (i32.const 2)))))
             (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
                                    (local.get $n))))
-          (local.get $s)))"), R"(
+          (local.get $s)))"),
+              R"(
 0: enter frame 9, zero 2 from s1
 1: i32_shl_k s4 = s1, 2
 2: i32_load s4 = [s4 + 0]
@@ -66,7 +68,8 @@ TEST(Code, ConstantsAreFolded) {
         (local.set 0 (i32.add (local.get 0) (i32.const 40000)))
         (local.set 1 (i64.mul (i64.const 9) (local.get 1)))
         (local.set 0 (i64.gt_s (i64.const 9) (local.get 1)))
-        (local.set 0 (i64.gt_s (i64.const 90000) (local.get 1)))))"), R"(
+        (local.set 0 (i64.gt_s (i64.const 90000) (local.get 1)))))"),
+              R"(
 0: enter frame 10
 1: i32_add_k s0 = s0, -5
 2: i32_add_k s0 = s0, -32768
@@ -88,7 +91,8 @@ TEST(Code, ComparisonsFuseWithBranches) {
         (if (i64.eqz (local.get 1)) (then (return (i32.const 3))))
         (if (f64.eq (local.get 2) (local.get 2)) (then (return (i32.const 4))))
         (if (f64.lt (local.get 2) (local.get 2)) (then (return (i32.const 5))))
-        (i32.const 6)))"), R"(
+        (i32.const 6)))"),
+              R"(
 0: enter frame 12
 1: br_i32_ge_s_k s0, 5 -> 4
 2: const_32 s0 = 1
@@ -118,7 +122,8 @@ TEST(Code, LocalsKeepTheirOldValueForWhoReadIt) {
         (local.set 0 (i32.add (local.get 0) (i32.const 1)))
         (i32.wrap_i64 (local.get 1))
         (local.set 1 (i64.add (local.get 1) (i64.const 1)))
-        (i32.add) (i32.add (local.get 0))))"), R"(
+        (i32.add) (i32.add (local.get 0))))"),
+              R"(
 0: enter frame 12
 1: i32_add_k s4 = s0, 1
 2: copy_32 s3 = s0
@@ -135,7 +140,8 @@ TEST(Code, WithoutAnInstruction) {
     EXPECT_EQ(listing(R"((func (param f64 i64) (result i64)
         (drop (i32.const 1)) (nop) (drop (local.get 0))
         (local.set 1 (i64.reinterpret_f64 (f64.abs (local.get 0))))
-        (block (result i64) (local.tee 1 (local.get 1)))))"), R"(
+        (block (result i64) (local.tee 1 (local.get 1)))))"),
+              R"(
 0: enter frame 9
 1: f64_abs s2 = s0
 2: copy_64 s4 = s2
@@ -146,7 +152,8 @@ TEST(Code, CallsTakeArgumentsWhereTheyStand) {
     EXPECT_EQ(listing(R"((func $f (param i32 i64) (result i64) (local.get 1))
         (func (param i32 i64) (result i64)
           (i64.add (call $f (i32.add (local.get 0) (i32.const 1)) (local.get 1))
-                   (call $f (i32.const 7) (i64.mul (local.get 1) (local.get 1))))))"), R"(
+                   (call $f (i32.const 7) (i64.mul (local.get 1) (local.get 1))))))"),
+              R"(
 0: enter frame 13
 1: i32_add_k s3 = s0, 1
 2: copy_64 s4 = s1
@@ -166,7 +173,8 @@ TEST(Code, BranchesMoveValuesOnlyWhereTheyMust) {
           (drop)
           (i64.const 1)
           (br_if $b (i32.const 9) (local.get 0))
-          (drop) (drop) (i32.const 10))))"), R"(
+          (drop) (drop) (i32.const 10))))"),
+              R"(
 0: enter frame 8
 1: const_32 s1 = 8
 2: br_nz s0 -> 8
@@ -180,7 +188,8 @@ TEST(Code, BranchesMoveValuesOnlyWhereTheyMust) {
 
 TEST(Code, ManyValuesMoveAtOnce) {
     EXPECT_EQ(listing(R"((func (param i32 i64) (result i32 i64 i32 i64)
-        (local.get 0) (local.get 1) (local.get 0) (local.get 1)))"), R"(
+        (local.get 0) (local.get 1) (local.get 0) (local.get 1)))"),
+              R"(
 0: enter frame 12
 1: copy_32 s3 = s0
 2: copy_64 s4 = s1
@@ -195,7 +204,8 @@ TEST(Code, HandlersAreCode) {
         (func (result i32)
           (block $h (result i32)
             (try_table (catch $t $h) (call $f))
-            (i32.const 5))))"), R"(
+            (i32.const 5))))"),
+              R"(
 0: enter frame 8
 1: try_begin handler 5
 2: call $f, s0
@@ -213,7 +223,8 @@ TEST(Code, LongAddressesTakeTheGeneralForm) {
     EXPECT_EQ(listing(R"((memory 1) (memory $m 1)
         (func (param i32) (result i32)
           (i32.store offset=65536 (local.get 0) (i32.load offset=65535 (local.get 0)))
-          (i32.load8_u $m (local.get 0))))"), R"(
+          (i32.load8_u $m (local.get 0))))"),
+              R"(
 0: enter frame 6
 1: i32_load s2 = [s0 + 65535]
 2: i32_store_w [s0 + 65536] = s2
@@ -226,7 +237,9 @@ TEST(Code, FuelIsChargedPerBlock) {
     metered.metered = true;
     EXPECT_EQ(listing(R"((func (param i32)
         (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
-        (drop (i32.const 1))))", metered), R"(
+        (drop (i32.const 1))))",
+                      metered),
+              R"(
 0: enter frame 6
 1: charge 5
 2: i32_add_k s0 = s0, -1
@@ -261,7 +274,8 @@ TEST(Map, LinesLeadBackToTheInstruction) {
     FunctionMap map = map_function(*module, 0, {});
     wasm::InstrReader reader(module->bytes, module->funcs[0].code, module->funcs[0].end);
     wasm::Instr instr;
-    while (reader.next(instr) && instr.op != wasm::Op::i32_div_s) {}
+    while (reader.next(instr) && instr.op != wasm::Op::i32_div_s) {
+    }
     EXPECT_EQ(map.wasm_offset_at(2), instr.offset);  // enter, constant, division
 }
 
