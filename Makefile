@@ -32,7 +32,7 @@ test-long:  ## those, the long ones, and all under the thread sanitizer too
 bench:      ## speed of the parts, and of the interpreter beside wabt's
 	@scripts/install-deps build bench
 	$(call build,dev)
-	build/bench/gpurun-bench
+	taskset -c 0 build/bench/gpurun-bench --benchmark_out=bench/results/parts-cpu.json
 	bench/compare-wabt
 
 fuzz:       ## every fuzz target for FUZZ_SECONDS (60)

@@ -1,5 +1,5 @@
-// Bytes of module decoded and validated per second, on one core: of a module made here, and of
-// the real ones in the folder $GPURUN_MODULES.
+// Bytes of module decoded and validated, and translated, per second: of a module made here, and
+// of the real ones in the folder $GPURUN_MODULES. On one core if it may use only one.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "text/assemble.h"
+#include "translate/translate.h"
 #include "wasm/module.h"
 
 using namespace gpurun;
@@ -57,8 +58,17 @@ void load(benchmark::State& state, const wasm::Bytes& bytes) {
     state.SetBytesProcessed(s64(state.iterations()) * s64(bytes.size()));
 }
 
+void translate(benchmark::State& state, const wasm::Bytes& bytes) {
+    auto module = wasm::load(bytes);
+    CHECK(module.ok());
+    for (auto _ : state) CHECK(translate::translate(**module, {}).ok());
+    state.SetBytesProcessed(s64(state.iterations()) * s64(bytes.size()));
+}
+
 void load_generated(benchmark::State& state) { load(state, large_module(10)); }
-BENCHMARK(load_generated)->Unit(benchmark::kMillisecond);
+BENCHMARK(load_generated)->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
+void translate_generated(benchmark::State& state) { translate(state, large_module(10)); }
+BENCHMARK(translate_generated)->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
 
 // Registered before main runs.
 const bool real_modules = [] {
@@ -68,9 +78,11 @@ const bool real_modules = [] {
         if (entry.path().extension() != ".wasm") continue;
         std::string file = read_file(entry.path());
         wasm::Bytes bytes(file.begin(), file.end());
-        std::string name = "load_file/" + entry.path().filename().string();
-        benchmark::RegisterBenchmark(name.c_str(), [bytes](auto& state) { load(state, bytes); })
-            ->Unit(benchmark::kMillisecond);
+        std::string name = "/" + entry.path().filename().string();
+        benchmark::RegisterBenchmark(("load" + name).c_str(), [bytes](auto& state) { load(state, bytes); })
+            ->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
+        benchmark::RegisterBenchmark(("translate" + name).c_str(), [bytes](auto& state) { translate(state, bytes); })
+            ->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
     }
     return true;
 }();
