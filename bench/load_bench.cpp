@@ -79,10 +79,16 @@ const bool real_modules = [] {
         std::string file = read_file(entry.path());
         wasm::Bytes bytes(file.begin(), file.end());
         std::string name = "/" + entry.path().filename().string();
-        benchmark::RegisterBenchmark(("load" + name).c_str(), [bytes](auto& state) { load(state, bytes); })
-            ->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
-        benchmark::RegisterBenchmark(("translate" + name).c_str(), [bytes](auto& state) { translate(state, bytes); })
-            ->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(0.3);
+        benchmark::RegisterBenchmark(("load" + name).c_str(),
+                                     [bytes](auto& state) { load(state, bytes); })
+            ->Unit(benchmark::kMillisecond)
+            ->UseRealTime()
+            ->MinTime(0.3);
+        benchmark::RegisterBenchmark(("translate" + name).c_str(),
+                                     [bytes](auto& state) { translate(state, bytes); })
+            ->Unit(benchmark::kMillisecond)
+            ->UseRealTime()
+            ->MinTime(0.3);
     }
     return true;
 }();

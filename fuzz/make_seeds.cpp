@@ -18,17 +18,31 @@ namespace fs = std::filesystem;
 static const char* immediate(wasm::Imm imm) {
     using enum wasm::Imm;
     switch (imm) {
-        case none: case zero:
-        case mem0: case mem1: case mem2: case mem3: case mem4:
-        case amem0: case amem1: case amem2: case amem3:
-            return "";
-        case wasm::Imm::i32: case wasm::Imm::i64: return "-7";
-        case wasm::Imm::f32: case wasm::Imm::f64: return "1.5";
+        case none:
+        case zero:
+        case mem0:
+        case mem1:
+        case mem2:
+        case mem3:
+        case mem4:
+        case amem0:
+        case amem1:
+        case amem2:
+        case amem3: return "";
+        case wasm::Imm::i32:
+        case wasm::Imm::i64: return "-7";
+        case wasm::Imm::f32:
+        case wasm::Imm::f64: return "1.5";
         case v128: return "i16x8 1 2 3 4 -5 -6 -7 -8";
         case shuffle: return "0 16 1 17 2 18 3 19 31 30 29 28 15 14 13 12";
-        case lane2: case lane4: case lane8: case lane16:
-        case lmem0: case lmem1: case lmem2: case lmem3:
-            return "1";
+        case lane2:
+        case lane4:
+        case lane8:
+        case lane16:
+        case lmem0:
+        case lmem1:
+        case lmem2:
+        case lmem3: return "1";
         default: return nullptr;
     }
 }

@@ -29,11 +29,11 @@ struct BurstParams {
     u32 words_per_process;
     u32 processes;
     u32 warps;
-    u32 lanes;           // used in each warp
-    u32 thread;          // word index
-    u32 stack;           // word index: arguments go there, results are read there
+    u32 lanes;   // used in each warp
+    u32 thread;  // word index
+    u32 stack;   // word index: arguments go there, results are read there
     u32 argument_words, result_words, result_stride;
-    u32 dirty_shift;     // 32 << dirty_shift is at least bytes_per_process
+    u32 dirty_shift;  // 32 << dirty_shift is at least bytes_per_process
     WordRange ranges[burst_ranges];
 };
 static_assert(sizeof(BurstParams) == 12 * 8 + 10 * 4 + burst_ranges * 8);
@@ -52,7 +52,7 @@ enum ResultWord : u32 {
     result_state,  // ThreadState; ready: it was stopped, or never begun
     result_trap,
     result_pc,
-    result_fuel,   // u64: what was left
+    result_fuel,  // u64: what was left
     result_first = result_fuel + 2,
 };
 

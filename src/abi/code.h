@@ -116,7 +116,9 @@ inline constexpr u32 width_to_64 = 1, width_from_64 = 2, width_count_64 = 4;
 // How a field or element is stored. Struct fields take whole words; the elements of packed
 // arrays share them.
 enum class Storage : u32 { w32, w64, w128, s8, u8, s16, u16 };
-constexpr u32 storage_words(Storage s) { return s == Storage::w64 ? 2 : s == Storage::w128 ? 4 : 1; }
+constexpr u32 storage_words(Storage s) {
+    return s == Storage::w64 ? 2 : s == Storage::w128 ? 4 : 1;
+}
 constexpr u32 storage_bytes(Storage s) {
     switch (s) {
         case Storage::w64: return 8;
@@ -133,7 +135,15 @@ constexpr u32 storage_bytes(Storage s) {
 // Types in code: a local type id (index into the module's type map), or an abstract one.
 enum class AbstractType : u32 {
     flag = 0x80000000,
-    any = flag, eq, i31, struct_, array, func, extern_, exn, bottom,
+    any = flag,
+    eq,
+    i31,
+    struct_,
+    array,
+    func,
+    extern_,
+    exn,
+    bottom,
 };
 
 }  // namespace gpurun

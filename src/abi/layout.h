@@ -22,10 +22,10 @@ inline constexpr u32 first_free_position = 2;
 
 // At an instance's module position. All positions are absolute.
 struct ModuleHeader {
-    u32 funcs;   // FuncInfo[]
-    u32 types;   // u32[]: local type id -> position of its TypeInfo
-    u32 data;    // SegmentInfo[]: `at` counts bytes from the start of code memory, in words
-    u32 elems;   // SegmentInfo[]: function indices as u32, or `at` = 0: kept in the instance
+    u32 funcs;  // FuncInfo[]
+    u32 types;  // u32[]: local type id -> position of its TypeInfo
+    u32 data;   // SegmentInfo[]: `at` counts bytes from the start of code memory, in words
+    u32 elems;  // SegmentInfo[]: function indices as u32, or `at` = 0: kept in the instance
     u32 data_state, elem_state;  // instance word of the first segment's state
     u32 memories;                // instance word of memory 0's index, or 0 if there is none
     u32 padding;
@@ -54,17 +54,17 @@ static_assert(sizeof(SegmentInfo) == 8);
 // ---- process words -----------------------------------------------------------------
 
 enum ProcessWord : u32 {
-    process_heap_next = 2,   // index of the next free word of the object heap, even
+    process_heap_next = 2,  // index of the next free word of the object heap, even
     process_heap_end,
-    process_instances,       // index of the instance table: number -> index; number 0 is unused
+    process_instances,  // index of the instance table: number -> index; number 0 is unused
     process_instance_count,
-    process_threads,         // index of the first thread; each links to the next
-    process_first_free,      // size of this header
+    process_threads,     // index of the first thread; each links to the next
+    process_first_free,  // size of this header
 };
 
 enum InstanceWord : u32 {
     instance_number,
-    instance_module,         // position of its ModuleHeader
+    instance_module,  // position of its ModuleHeader
     instance_first_free,
 };
 
@@ -72,11 +72,11 @@ enum InstanceWord : u32 {
 // left (0 once dropped) and the index of the evaluated references (0: read from code memory).
 
 enum MemoryWord : u32 {
-    memory_bytes = 0,     // u64: current size
-    memory_base = 2,      // u64: offset in the process's bytes
-    memory_capacity = 4,  // u64: bytes reserved there
-    memory_max_pages = 6, // u64
-    memory_flags = 8,     // bit 0: 64-bit addresses, bit 1: shared
+    memory_bytes = 0,      // u64: current size
+    memory_base = 2,       // u64: offset in the process's bytes
+    memory_capacity = 4,   // u64: bytes reserved there
+    memory_max_pages = 6,  // u64
+    memory_flags = 8,      // bit 0: 64-bit addresses, bit 1: shared
     memory_words = 10,
 };
 inline constexpr u32 memory_is_64 = 1, memory_is_shared = 2;
@@ -100,27 +100,28 @@ enum class ThreadState : u32 {
 };
 
 enum ThreadWord : u32 {
-    thread_next,       // index of the process's next thread, or 0
+    thread_next,  // index of the process's next thread, or 0
     thread_state,
     thread_trap,
-    thread_pc,         // position
-    thread_fp,         // index of slot 0 of the current frame
-    thread_rp,         // index of the newest record
-    thread_instance,   // index of the current instance
-    thread_exception,  // reference: the exception being handled or uncaught
-    thread_fuel,       // s64
+    thread_pc,                       // position
+    thread_fp,                       // index of slot 0 of the current frame
+    thread_rp,                       // index of the newest record
+    thread_instance,                 // index of the current instance
+    thread_exception,                // reference: the exception being handled or uncaught
+    thread_fuel,                     // s64
     thread_stack = thread_fuel + 2,  // index of the first slot
     thread_stack_end,
-    thread_wait_result,   // slot index that gets the result of the wait
-    thread_wait_address,  // u64: offset in the process's bytes
+    thread_wait_result,                             // slot index that gets the result of the wait
+    thread_wait_address,                            // u64: offset in the process's bytes
     thread_wait_timeout = thread_wait_address + 2,  // s64 ns, negative: for ever
-    thread_dirty = thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
+    thread_dirty =
+        thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
     thread_words,
 };
 
 // Records grow down from the end of the stack: one per call and per open handler.
 enum RecordWord : u32 {
-    record_pc,        // where to go on; with handler_bit: where the handler starts
+    record_pc,  // where to go on; with handler_bit: where the handler starts
     record_fp,
     record_instance,
     record_words,
@@ -131,7 +132,9 @@ inline constexpr u32 handler_bit = 1u << 31;
 
 inline constexpr u32 function_bits = 20;
 inline constexpr u32 max_instances = (1u << (32 - function_bits)) - 1;  // then linking fails
-constexpr u32 function_ref(u32 instance_no, u32 func) { return instance_no << function_bits | func; }
+constexpr u32 function_ref(u32 instance_no, u32 func) {
+    return instance_no << function_bits | func;
+}
 constexpr u32 ref_instance(u32 ref) { return ref >> function_bits; }
 constexpr u32 ref_function(u32 ref) { return ref & ((1u << function_bits) - 1); }
 
@@ -144,11 +147,11 @@ constexpr u32 object_index(u32 ref) { return ref >> 1; }
 inline constexpr u32 max_words = 1u << 31;  // what references can reach
 
 enum ObjectWord : u32 {
-    object_type,             // position of the TypeInfo; for exceptions the tag's index
-    struct_first_field,      // structs: fields follow
+    object_type,         // position of the TypeInfo; for exceptions the tag's index
+    struct_first_field,  // structs: fields follow
     array_length = 1,
     array_first_element = 2,
-    exception_size = 1,      // words of values
+    exception_size = 1,  // words of values
     exception_first_value = 2,
 };
 

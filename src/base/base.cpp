@@ -9,7 +9,8 @@
 namespace gpurun {
 
 std::string Error::to_string() const {
-    return offset == nowhere ? message : format("0x%llx: %s", (unsigned long long)offset, message.c_str());
+    return offset == nowhere ? message
+                             : format("0x%llx: %s", (unsigned long long)offset, message.c_str());
 }
 
 void check_failed(const char* file, int line, const char* condition) {

@@ -66,11 +66,11 @@ private:
 };
 
 // Unwraps a Result, or returns its Error from the enclosing function.
-#define TRY(expression)                                             \
-    ({                                                              \
-        auto try_result = (expression);                             \
-        if (!try_result) return std::move(try_result).error();      \
-        std::move(try_result).value();                              \
+#define TRY(expression)                                        \
+    ({                                                         \
+        auto try_result = (expression);                        \
+        if (!try_result) return std::move(try_result).error(); \
+        std::move(try_result).value();                         \
     })
 
 }  // namespace gpurun

@@ -21,13 +21,15 @@ constexpr s64 quantum = 1 << 16;
 // Zero pages that take memory only where touched.
 class Reservation {
 public:
-    static Result<Reservation> make(u64 size) {
+    static Result<Reservation> make(u64 size, const char* what) {
         if (size == 0) return Reservation(nullptr, 0);
         void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
-            return Error{format("cannot reserve %llu MiB of address space: %s; a smaller --memory asks for less",
-                                (unsigned long long)(size >> 20), std::strerror(errno))};
+            return Error{
+                format("cannot reserve %llu MiB of address space for %s: %s; raise the "
+                       "limit (ulimit -v)",
+                       (unsigned long long)(size >> 20), what, std::strerror(errno))};
         return Reservation(p, size);
     }
     Reservation(Reservation&& other) noexcept
@@ -37,7 +39,9 @@ public:
         if (p_) munmap(p_, size_);
     }
     template <class T>
-    T* as() const { return static_cast<T*>(p_); }
+    T* as() const {
+        return static_cast<T*>(p_);
+    }
 
 private:
     Reservation(void* p, u64 size) : p_(p), size_(size) {}
@@ -48,7 +52,9 @@ private:
 class CpuSpace final : public Space {
 public:
     CpuSpace(Reservation code, Reservation words, Reservation bytes)
-        : code_(std::move(code)), words_(std::move(words)), bytes_(std::move(bytes)),
+        : code_(std::move(code)),
+          words_(std::move(words)),
+          bytes_(std::move(bytes)),
           process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
@@ -89,7 +95,9 @@ public:
     }
 
 private:
-    ThreadState state_of(u32 thread) const { return ThreadState(words_.as<u32>()[thread + thread_state]); }
+    ThreadState state_of(u32 thread) const {
+        return ThreadState(words_.as<u32>()[thread + thread_state]);
+    }
     static bool can_go_on(ThreadState state) {
         return state == ThreadState::ready || state == ThreadState::out_of_fuel;
     }
@@ -122,7 +130,9 @@ private:
 class Slot {
 public:
     Slot(const Burst& burst, const u64* code, Reservation words, Reservation bytes)
-        : burst_(burst), words_(std::move(words)), bytes_(std::move(bytes)),
+        : burst_(burst),
+          words_(std::move(words)),
+          bytes_(std::move(bytes)),
           process_{code, words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
 
     void prepare(u32 id) {
@@ -132,13 +142,15 @@ public:
             u32 heap = burst_.words[process_heap_next];
             std::fill(words + heap, words + words[process_heap_next], 0);
             for (u32 record : burst_.memories) {
-                u64 base = rt::get<u64>(words + record, memory_base), size = rt::get<u64>(words + record, memory_bytes);
+                u64 base = rt::get<u64>(words + record, memory_base),
+                    size = rt::get<u64>(words + record, memory_bytes);
                 std::memset(process_.bytes + base, 0, size);
             }
         }
         used_ = true;
         for (const WordRange& range : burst_.ranges)
-            std::copy(burst_.words.begin() + range.begin, burst_.words.begin() + range.end, words + range.begin);
+            std::copy(burst_.words.begin() + range.begin, burst_.words.begin() + range.end,
+                      words + range.begin);
         std::copy(burst_.bytes.begin(), burst_.bytes.end(), process_.bytes);
         auto arguments = burst_.arguments.begin() + isize(id) * burst_.argument_words;
         std::copy(arguments, arguments + burst_.argument_words, words + burst_.stack);
@@ -159,7 +171,8 @@ public:
         to[result_pc] = thread[thread_pc];
         to[result_fuel] = thread[thread_fuel];
         to[result_fuel + 1] = thread[thread_fuel + 1];
-        std::copy(words + burst_.stack, words + burst_.stack + burst_.result_words, to + result_first);
+        std::copy(words + burst_.stack, words + burst_.stack + burst_.result_words,
+                  to + result_first);
     }
 
 private:
@@ -175,7 +188,9 @@ public:
     const DeviceInfo& info() const override { return info_; }
 
     Result<void> prepare(bool) override { return {}; }
-    Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override { return make_cpu_space(sizes); }
+    Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
+        return make_cpu_space(sizes);
+    }
 
     // A thread a core; each takes the next process that nobody has taken.
     Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) override {
@@ -185,8 +200,10 @@ public:
         outcome.slots = std::min(burst.processes, std::max(1u, info_.lanes));
         std::vector<Slot> slots;
         for (u32 i = 0; i < outcome.slots; i++) {
-            Reservation words = TRY(Reservation::make(burst.words.size() * sizeof(u32)));
-            Reservation bytes = TRY(Reservation::make(std::max<u64>(burst.bytes_per_process, 1)));
+            Reservation words =
+                TRY(Reservation::make(burst.words.size() * sizeof(u32), "stack and heap"));
+            Reservation bytes =
+                TRY(Reservation::make(std::max<u64>(burst.bytes_per_process, 1), "memories"));
             slots.emplace_back(burst, burst.code.data(), std::move(words), std::move(bytes));
         }
         std::atomic<u32> next = 0;
@@ -194,15 +211,18 @@ public:
             for (u32 id; (id = next.fetch_add(1, std::memory_order_relaxed)) < burst.processes;) {
                 if (control.wants_stop()) return;
                 slot.prepare(id);
-                slot.write_result(slot.run(control), outcome.results.data() + usize(id) * outcome.stride);
+                slot.write_result(slot.run(control),
+                                  outcome.results.data() + usize(id) * outcome.stride);
             }
         };
         auto start = std::chrono::steady_clock::now();
         std::vector<std::thread> threads;
-        for (usize i = 1; i < slots.size(); i++) threads.emplace_back([&work, &slots, i] { work(slots[i]); });
+        for (usize i = 1; i < slots.size(); i++)
+            threads.emplace_back([&work, &slots, i] { work(slots[i]); });
         work(slots[0]);
         for (std::thread& thread : threads) thread.join();
-        outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        outcome.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         outcome.launches = 1;
         return outcome;
     }
@@ -230,11 +250,12 @@ std::string cpu_name() {
 }  // namespace
 
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
-    Reservation code = TRY(Reservation::make(sizes.code_words * sizeof(u64)));
-    Reservation words = TRY(Reservation::make(sizes.words * sizeof(u32)));
+    Reservation code = TRY(Reservation::make(sizes.code_words * sizeof(u64), "code"));
+    Reservation words = TRY(Reservation::make(sizes.words * sizeof(u32), "stack and heap"));
     // One byte at least, so that memories have an address even where there are none.
-    Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1)));
-    return std::unique_ptr<Space>(new CpuSpace(std::move(code), std::move(words), std::move(bytes)));
+    Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
+    return std::unique_ptr<Space>(
+        new CpuSpace(std::move(code), std::move(words), std::move(bytes)));
 }
 
 DeviceInfo cpu_info() {

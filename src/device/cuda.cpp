@@ -29,7 +29,8 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
     info.id = format("cuda:%d", device);
     char name[256] = {};
-    TRY(driver.check(driver.device_name(name, sizeof name - 1, device), "asking for the device's name"));
+    TRY(driver.check(driver.device_name(name, sizeof name - 1, device),
+                     "asking for the device's name"));
     info.name = name;
     info.driver = format("%d.%d", driver.version / 1000, driver.version % 1000 / 10);
     auto attribute = [&](cuda::Attribute which) {
@@ -37,7 +38,8 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
         driver.device_attribute(&value, which, device);
         return u32(value);
     };
-    info.capability = attribute(cuda::attribute_capability_major) * 10 + attribute(cuda::attribute_capability_minor);
+    info.capability = attribute(cuda::attribute_capability_major) * 10 +
+                      attribute(cuda::attribute_capability_minor);
     info.multiprocessors = attribute(cuda::attribute_multiprocessors);
     info.lanes = info.multiprocessors * attribute(cuda::attribute_lanes_per_multiprocessor);
     info.has_watchdog = attribute(cuda::attribute_kernel_timeout) != 0;
@@ -52,9 +54,12 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(const Driver* driver, DevicePointer at, u64 size) : driver_(driver), at_(at), size_(size) {}
+    Buffer(const Driver* driver, DevicePointer at, u64 size)
+        : driver_(driver), at_(at), size_(size) {}
     Buffer(Buffer&& other) noexcept
-        : driver_(other.driver_), at_(std::exchange(other.at_, 0)), size_(std::exchange(other.size_, 0)) {}
+        : driver_(other.driver_),
+          at_(std::exchange(other.at_, 0)),
+          size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(driver_, other.driver_);
         std::swap(at_, other.at_);
@@ -87,13 +92,15 @@ public:
     }
     Result<void> create(const Driver* driver) {
         driver_ = driver;
-        TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream), "creating a stream"));
+        TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream),
+                          "creating a stream"));
         TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
         return set(false);
     }
     Result<void> set(bool stop) {
         static constexpr u32 values[] = {0, 1};
-        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_), "writing the stop word"));
+        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_),
+                           "writing the stop word"));
         return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
     }
     DevicePointer at() const { return at_; }
@@ -126,8 +133,8 @@ public:
     Result<void> open() {
         info_ = TRY(read_info(driver_, device_));
         if (info_.capability < 75)
-            return Error{format("%s has compute capability %u.%u; 7.5 or later is needed", info_.name.c_str(),
-                                info_.capability / 10, info_.capability % 10)};
+            return Error{format("%s has compute capability %u.%u; 7.5 or later is needed",
+                                info_.name.c_str(), info_.capability / 10, info_.capability % 10)};
         TRY(check(driver_.context_retain(&context_, device_), "creating a context"));
         TRY(check(driver_.context_set(context_), "using the context"));
         TRY(check(driver_.stream_create(&stream_, non_blocking_stream), "creating a stream"));
@@ -146,7 +153,9 @@ public:
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) override;
 
-    Result<void> check(cuda::Status status, const char* what) const { return driver_.check(status, what); }
+    Result<void> check(cuda::Status status, const char* what) const {
+        return driver_.check(status, what);
+    }
 
     Result<Buffer> allocate(u64 size, const char* what) {
         if (size == 0) size = 16;
@@ -155,16 +164,18 @@ public:
         if (status == cuda::out_of_memory) {
             usize free = 0, total = 0;
             driver_.memory_info(&free, &total);
-            return Error{format("not enough device memory for %s: %llu MiB asked, %zu of %zu MiB free; fewer "
-                                "--instances or a smaller --memory or --stack asks for less", what,
-                                (unsigned long long)(size >> 20), free >> 20, total >> 20)};
+            return Error{format(
+                "not enough device memory for %s: %llu MiB asked, %zu of %zu MiB free; fewer "
+                "--instances or a smaller --memory or --stack asks for less",
+                what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
         }
         TRY(check(status, "allocating device memory"));
         return Buffer(&driver_, at, size);
     }
     Result<Buffer> allocate_zeroed(u64 size, const char* what) {
         Buffer buffer = TRY(allocate(size, what));
-        TRY(check(driver_.fill_bytes(buffer.at(), 0, buffer.size(), stream_), "clearing device memory"));
+        TRY(check(driver_.fill_bytes(buffer.at(), 0, buffer.size(), stream_),
+                  "clearing device memory"));
         return buffer;
     }
     template <class T>
@@ -184,13 +195,17 @@ public:
     }
 
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
-    Result<const Kernel*> solo_kernel() { return kernel("gpurun_solo", solo_ptx(), solo_registers); }
+    Result<const Kernel*> solo_kernel() {
+        return kernel("gpurun_solo", solo_ptx(), solo_registers);
+    }
     Result<const Kernel*> gang_kernel(bool is_deep) {
-        return kernel("gpurun_burst", is_deep ? deep_ptx() : gang_ptx(info_.capability), gang_registers);
+        return kernel("gpurun_burst", is_deep ? deep_ptx() : gang_ptx(info_.capability),
+                      gang_registers);
     }
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, void* params) {
         void* arguments[] = {params};
-        return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, 0, stream_, arguments, nullptr),
+        return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, 0, stream_,
+                                    arguments, nullptr),
                      "launching a kernel");
     }
     // Until the stream is empty; passes a stop request on to the kernel.
@@ -207,25 +222,29 @@ private:
 };
 
 // Assembled by the driver once for a chip and a driver version, then kept in the cache.
-Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx, u32 max_registers) {
-    std::string id = format("%s/%016llx/%u", name, (unsigned long long)image::hash(ptx), max_registers);
+Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
+                                         u32 max_registers) {
+    std::string id =
+        format("%s/%016llx/%u", name, (unsigned long long)image::hash(ptx), max_registers);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     image::Cache cache(image::Cache::default_folder());
-    std::string key = format("kernel %s driver %d chip %u", id.c_str(), driver_.version, info_.capability);
+    std::string key =
+        format("kernel %s driver %d chip %u", id.c_str(), driver_.version, info_.capability);
     std::optional<std::vector<u8>> cubin = cache.get(key);
     if (!cubin) {
         constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_split_compile = 33;
         char log[4096] = {};
         int options[] = {jit_max_registers, jit_log, jit_log_size, jit_split_compile};
-        // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are cores.
+        // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
+        // cores.
         unsigned count = driver_.version >= 12000 ? 4 : 3;
         auto value = [](usize v) { return reinterpret_cast<void*>(v); };
         void* values[] = {value(max_registers), log, value(sizeof log - 1), value(0)};
         Handle link = nullptr;
         TRY(check(driver_.link_create(count, options, values, &link), "starting the assembler"));
         constexpr int input_ptx = 1;
-        cuda::Status status = driver_.link_add(link, input_ptx, const_cast<char*>(ptx.data()), ptx.size() + 1,
-                                               name, 0, nullptr, nullptr);
+        cuda::Status status = driver_.link_add(link, input_ptx, const_cast<char*>(ptx.data()),
+                                               ptx.size() + 1, name, 0, nullptr, nullptr);
         void* image = nullptr;
         usize size = 0;
         if (status == 0) status = driver_.link_complete(link, &image, &size);
@@ -247,9 +266,12 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
     constexpr int attribute_local_bytes = 3, attribute_registers = 4;
     int registers = 0, blocks = 0, local_bytes = 0;
-    TRY(check(driver_.function_attribute(&local_bytes, attribute_local_bytes, kernel.function), "asking for local memory"));
-    TRY(check(driver_.function_attribute(&registers, attribute_registers, kernel.function), "asking for registers"));
-    TRY(check(driver_.occupancy(&blocks, kernel.function, block_lanes, 0), "asking for the occupancy"));
+    TRY(check(driver_.function_attribute(&local_bytes, attribute_local_bytes, kernel.function),
+              "asking for local memory"));
+    TRY(check(driver_.function_attribute(&registers, attribute_registers, kernel.function),
+              "asking for registers"));
+    TRY(check(driver_.occupancy(&blocks, kernel.function, block_lanes, 0),
+              "asking for the occupancy"));
     kernel.registers = u32(registers);
     kernel.local_bytes = u32(local_bytes);
     kernel.blocks_per_multiprocessor = u32(std::max(1, blocks));
@@ -272,7 +294,8 @@ Result<void> CudaDevice::wait(const RunControl& control) {
         }
         // Short runs are waited for closely, long ones without taking a core.
         auto waited = steady_clock::now() - start;
-        if (waited > milliseconds(2)) std::this_thread::sleep_for(std::min<nanoseconds>(waited / 20, milliseconds(5)));
+        if (waited > milliseconds(2))
+            std::this_thread::sleep_for(std::min<nanoseconds>(waited / 20, milliseconds(5)));
     }
 }
 
@@ -281,7 +304,11 @@ Result<void> CudaDevice::wait(const RunControl& control) {
 class CudaSpace final : public Space {
 public:
     CudaSpace(CudaDevice& device, const Kernel& kernel, Buffer code, Buffer words, Buffer bytes)
-        : device_(device), kernel_(kernel), code_(std::move(code)), words_(std::move(words)), bytes_(std::move(bytes)) {}
+        : device_(device),
+          kernel_(kernel),
+          code_(std::move(code)),
+          words_(std::move(words)),
+          bytes_(std::move(bytes)) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         return device_.copy_in(code_.at() + u64(position) * 8, words.data(), words.size_bytes());
@@ -301,14 +328,17 @@ public:
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
         return device_.copy_out(bytes.data(), bytes_.at() + offset, bytes.size_bytes());
     }
-    Result<ThreadState> run(u32 thread, const RunControl& control) override { return launch(thread, 0, control); }
+    Result<ThreadState> run(u32 thread, const RunControl& control) override {
+        return launch(thread, 0, control);
+    }
     Result<ThreadState> step(u32 thread, u64 count) override {
         return launch(thread, u32(std::min<u64>(count, ~u32{0})), {});
     }
 
 private:
     Result<ThreadState> launch(u32 thread, u32 steps, const RunControl& control) {
-        SoloParams params{code_.at(), words_.at(), bytes_.at(), device_.stop_word().at(), thread, steps};
+        SoloParams params{code_.at(), words_.at(), bytes_.at(), device_.stop_word().at(),
+                          thread,     steps};
         TRY(device_.launch(kernel_, 1, warp_lanes, &params));
         TRY(device_.wait(control));
         u32 state = 0;
@@ -326,7 +356,8 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
     Buffer code = TRY(allocate_zeroed(sizes.code_words * 8, "code"));
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
-    return std::unique_ptr<Space>(new CudaSpace(*this, *solo, std::move(code), std::move(words), std::move(bytes)));
+    return std::unique_ptr<Space>(
+        new CudaSpace(*this, *solo, std::move(code), std::move(words), std::move(bytes)));
 }
 
 // ---- bursts ------------------------------------------------------------------------
@@ -350,21 +381,25 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     usize free = 0, total = 0;
     TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
     u64 per_warp = (u64(burst.words.size()) * 4 + burst.bytes_per_process) * warp_lanes;
-    u64 resident = u64(gang->blocks_per_multiprocessor) * info_.multiprocessors * (block_lanes / warp_lanes);
+    u64 resident =
+        u64(gang->blocks_per_multiprocessor) * info_.multiprocessors * (block_lanes / warp_lanes);
     // The driver takes local memory for all lanes that could ever be resident.
     u64 local = u64(gang->local_bytes) * info_.lanes;
     u64 fitting = u64(double(free - std::min<u64>(free, local)) * 0.95) / per_warp;
     if (fitting == 0)
-        return Error{format("not enough device memory: 32 processes of %llu KiB each take %llu MiB, %zu of %zu MiB "
-                            "are free; a smaller --memory or --stack asks for less",
-                            (unsigned long long)(per_warp / warp_lanes >> 10), (unsigned long long)(per_warp >> 20),
-                            free >> 20, total >> 20)};
+        return Error{format(
+            "not enough device memory: 32 processes of %llu KiB each take %llu MiB, %zu of %zu MiB "
+            "are free; a smaller --memory or --stack asks for less",
+            (unsigned long long)(per_warp / warp_lanes >> 10), (unsigned long long)(per_warp >> 20),
+            free >> 20, total >> 20)};
     u64 warps = std::min({resident, fitting, u64(burst.processes)});
     // Few processes: a warp each, so that none waits for another.
     u32 lanes = u32(std::min<u64>(warp_lanes, (burst.processes + warps - 1) / warps));
     warps = std::min<u64>(warps, (burst.processes + lanes - 1) / lanes);
-    Buffer words = TRY(allocate_zeroed(warps * warp_lanes * burst.words.size() * 4, "process words"));
-    Buffer bytes = TRY(allocate_zeroed(warps * warp_lanes * burst.bytes_per_process, "process memories"));
+    Buffer words =
+        TRY(allocate_zeroed(warps * warp_lanes * burst.words.size() * 4, "process words"));
+    Buffer bytes =
+        TRY(allocate_zeroed(warps * warp_lanes * burst.bytes_per_process, "process memories"));
     outcome.slots = u32(warps * lanes);
 
     BurstParams params{};
@@ -396,7 +431,8 @@ Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl&
     u32 blocks = u32((warps * warp_lanes + block_lanes - 1) / block_lanes);
     TRY(launch(*gang, blocks, block_lanes, &params));
     TRY(wait(control));
-    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     outcome.launches = 1;
     outcome.results.resize(usize(burst.processes) * outcome.stride);
     TRY(copy_out(outcome.results.data(), results.at(), outcome.results.size() * 4));
@@ -419,7 +455,8 @@ Result<std::unique_ptr<Device>> make_cuda_device(u32 ordinal) {
     int count = 0, device = 0;
     TRY(driver->check(driver->device_count(&count), "counting devices"));
     if (ordinal >= u32(count))
-        return Error{format("there is no cuda:%u; the driver sees %d device%s", ordinal, count, count == 1 ? "" : "s")};
+        return Error{format("there is no cuda:%u; the driver sees %d device%s", ordinal, count,
+                            count == 1 ? "" : "s")};
     TRY(driver->check(driver->device_get(&device, int(ordinal)), "choosing a device"));
     auto made = std::make_unique<CudaDevice>(driver, device);
     TRY(made->open());

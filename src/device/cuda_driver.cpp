@@ -11,18 +11,23 @@ namespace {
 Result<const Driver*> open() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return Error{"no CUDA driver: libcuda.so.1 was not found; install NVIDIA's driver, or use --device cpu"};
+        return Error{
+            "no CUDA driver: libcuda.so.1 was not found; install NVIDIA's driver, or use --device "
+            "cpu"};
     static Driver driver;
-#define F(name, symbol, parameters)                                                            \
-    driver.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol));             \
-    if (!driver.name)                                                                          \
-        return Error{"the CUDA driver is too old: it has no " #symbol "; version 11.0 or later is needed"};
+#define F(name, symbol, parameters)                                                \
+    driver.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
+    if (!driver.name)                                                              \
+        return Error{"the CUDA driver is too old: it has no " #symbol              \
+                     "; version 11.0 or later is needed"};
     GPURUN_CUDA_FUNCTIONS(F)
 #undef F
     Status status = driver.init(0);
     constexpr Status no_device = 100;
     if (status == no_device)
-        return Error{"no CUDA GPU: the driver is there but sees none (is CUDA_VISIBLE_DEVICES set?); use --device cpu"};
+        return Error{
+            "no CUDA GPU: the driver is there but sees none (is CUDA_VISIBLE_DEVICES set?); use "
+            "--device cpu"};
     TRY(driver.check(status, "starting the driver"));
     TRY(driver.check(driver.driver_version(&driver.version), "asking for the driver's version"));
     return &driver;
@@ -35,7 +40,8 @@ Result<void> Driver::check(Status status, const char* what) const {
     const char *name = "unknown", *text = "unknown error";
     error_name(status, &name);
     error_text(status, &text);
-    return Error{format("CUDA: %s: %s (%s)", what, text ? text : "unknown error", name ? name : "?")};
+    return Error{
+        format("CUDA: %s: %s (%s)", what, text ? text : "unknown error", name ? name : "?")};
 }
 
 Result<const Driver*> open_driver() {

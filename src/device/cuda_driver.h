@@ -16,45 +16,47 @@ using Handle = void*;  // contexts, modules, functions, streams, events, links
 inline constexpr Status not_ready = 600;
 inline constexpr Status out_of_memory = 2;
 
-#define GPURUN_CUDA_FUNCTIONS(F)                                                                   \
-    F(init, cuInit, (unsigned flags))                                                              \
-    F(driver_version, cuDriverGetVersion, (int* version))                                          \
-    F(device_count, cuDeviceGetCount, (int* count))                                                \
-    F(device_get, cuDeviceGet, (int* device, int ordinal))                                         \
-    F(device_name, cuDeviceGetName, (char* name, int length, int device))                          \
-    F(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, int device))             \
-    F(device_memory, cuDeviceTotalMem_v2, (usize* bytes, int device))                              \
-    F(context_retain, cuDevicePrimaryCtxRetain, (Handle* context, int device))                     \
-    F(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                                 \
-    F(context_set, cuCtxSetCurrent, (Handle context))                                              \
-    F(memory_info, cuMemGetInfo_v2, (usize* free, usize* total))                                   \
-    F(memory_alloc, cuMemAlloc_v2, (DevicePointer* pointer, usize bytes))                          \
-    F(memory_free, cuMemFree_v2, (DevicePointer pointer))                                          \
-    F(copy_to_device, cuMemcpyHtoDAsync_v2, (DevicePointer to, const void* from, usize bytes, Handle stream)) \
-    F(copy_to_host, cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, usize bytes, Handle stream)) \
-    F(fill_bytes, cuMemsetD8Async, (DevicePointer to, unsigned char value, usize bytes, Handle stream)) \
-    F(stream_create, cuStreamCreate, (Handle* stream, unsigned flags))                             \
-    F(stream_destroy, cuStreamDestroy_v2, (Handle stream))                                         \
-    F(stream_query, cuStreamQuery, (Handle stream))                                                \
-    F(stream_synchronize, cuStreamSynchronize, (Handle stream))                                    \
-    F(module_load, cuModuleLoadData, (Handle* module, const void* image))                          \
-    F(module_unload, cuModuleUnload, (Handle module))                                              \
-    F(module_function, cuModuleGetFunction, (Handle* function, Handle module, const char* name))   \
-    F(function_attribute, cuFuncGetAttribute, (int* value, int attribute, Handle function))        \
-    F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                      \
-      (int* blocks, Handle function, int block_lanes, usize shared_bytes))                         \
-    F(launch, cuLaunchKernel,                                                                      \
-      (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,       \
-       unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** params,    \
-       void** extra))                                                                              \
-    F(link_create, cuLinkCreate_v2,                                                                \
-      (unsigned count, int* options, void** values, Handle* link))                                 \
-    F(link_add, cuLinkAddData_v2,                                                                  \
-      (Handle link, int type, void* data, usize size, const char* name, unsigned count,            \
-       int* options, void** values))                                                               \
-    F(link_complete, cuLinkComplete, (Handle link, void** cubin, usize* size))                     \
-    F(link_destroy, cuLinkDestroy, (Handle link))                                                  \
-    F(error_name, cuGetErrorName, (Status status, const char** name))                              \
+#define GPURUN_CUDA_FUNCTIONS(F)                                                                  \
+    F(init, cuInit, (unsigned flags))                                                             \
+    F(driver_version, cuDriverGetVersion, (int* version))                                         \
+    F(device_count, cuDeviceGetCount, (int* count))                                               \
+    F(device_get, cuDeviceGet, (int* device, int ordinal))                                        \
+    F(device_name, cuDeviceGetName, (char* name, int length, int device))                         \
+    F(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, int device))            \
+    F(device_memory, cuDeviceTotalMem_v2, (usize * bytes, int device))                            \
+    F(context_retain, cuDevicePrimaryCtxRetain, (Handle * context, int device))                   \
+    F(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                                \
+    F(context_set, cuCtxSetCurrent, (Handle context))                                             \
+    F(memory_info, cuMemGetInfo_v2, (usize * free, usize * total))                                \
+    F(memory_alloc, cuMemAlloc_v2, (DevicePointer * pointer, usize bytes))                        \
+    F(memory_free, cuMemFree_v2, (DevicePointer pointer))                                         \
+    F(copy_to_device, cuMemcpyHtoDAsync_v2,                                                       \
+      (DevicePointer to, const void* from, usize bytes, Handle stream))                           \
+    F(copy_to_host, cuMemcpyDtoHAsync_v2,                                                         \
+      (void* to, DevicePointer from, usize bytes, Handle stream))                                 \
+    F(fill_bytes, cuMemsetD8Async,                                                                \
+      (DevicePointer to, unsigned char value, usize bytes, Handle stream))                        \
+    F(stream_create, cuStreamCreate, (Handle * stream, unsigned flags))                           \
+    F(stream_destroy, cuStreamDestroy_v2, (Handle stream))                                        \
+    F(stream_query, cuStreamQuery, (Handle stream))                                               \
+    F(stream_synchronize, cuStreamSynchronize, (Handle stream))                                   \
+    F(module_load, cuModuleLoadData, (Handle * module, const void* image))                        \
+    F(module_unload, cuModuleUnload, (Handle module))                                             \
+    F(module_function, cuModuleGetFunction, (Handle * function, Handle module, const char* name)) \
+    F(function_attribute, cuFuncGetAttribute, (int* value, int attribute, Handle function))       \
+    F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                     \
+      (int* blocks, Handle function, int block_lanes, usize shared_bytes))                        \
+    F(launch, cuLaunchKernel,                                                                     \
+      (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,      \
+       unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** params,   \
+       void** extra))                                                                             \
+    F(link_create, cuLinkCreate_v2, (unsigned count, int* options, void** values, Handle* link))  \
+    F(link_add, cuLinkAddData_v2,                                                                 \
+      (Handle link, int type, void* data, usize size, const char* name, unsigned count,           \
+       int* options, void** values))                                                              \
+    F(link_complete, cuLinkComplete, (Handle link, void** cubin, usize* size))                    \
+    F(link_destroy, cuLinkDestroy, (Handle link))                                                 \
+    F(error_name, cuGetErrorName, (Status status, const char** name))                             \
     F(error_text, cuGetErrorString, (Status status, const char** text))
 
 struct Driver {

@@ -17,11 +17,13 @@ Result<std::unique_ptr<Device>> open_device(std::string_view id) {
     u32 ordinal = 0;
     if (id.starts_with("cuda:")) {
         auto end = std::from_chars(id.data() + 5, id.data() + id.size(), ordinal);
-        if (end.ec == std::errc() && end.ptr == id.data() + id.size()) return make_cuda_device(ordinal);
+        if (end.ec == std::errc() && end.ptr == id.data() + id.size())
+            return make_cuda_device(ordinal);
     } else if (id == "cuda") {
         return make_cuda_device(0);
     }
-    return Error{format("unknown device \"%.*s\"; there are auto, cpu, cuda and cuda:N", int(id.size()), id.data())};
+    return Error{format("unknown device \"%.*s\"; there are auto, cpu, cuda and cuda:N",
+                        int(id.size()), id.data())};
 }
 
 std::vector<DeviceInfo> list_devices(std::string& missing) {

@@ -18,12 +18,12 @@
 namespace gpurun::device {
 
 struct DeviceInfo {
-    std::string id;          // "cpu", "cuda:0"
+    std::string id;  // "cpu", "cuda:0"
     std::string name;
-    std::string driver;      // version, or empty
-    u32 capability = 0;      // 75 is 7.5; 0 on the CPU
-    u32 multiprocessors = 0; // cores on the CPU
-    u32 lanes = 0;           // that can be resident at once
+    std::string driver;       // version, or empty
+    u32 capability = 0;       // 75 is 7.5; 0 on the CPU
+    u32 multiprocessors = 0;  // cores on the CPU
+    u32 lanes = 0;            // that can be resident at once
     u64 memory_total = 0, memory_free = 0;
     bool has_watchdog = false;
     bool reserves_lazily = false;  // untouched memory costs nothing
@@ -73,19 +73,21 @@ struct Burst {
     std::vector<WordRange> ranges;  // what of them is not zero; burst_ranges at the most
     std::vector<u8> bytes;          // of one process; the rest up to bytes_per_process is zero
     u64 bytes_per_process = 0;
-    std::vector<u32> memories;      // indices of the memory records
-    u32 thread = 0, stack = 0;      // word indices
+    std::vector<u32> memories;  // indices of the memory records
+    u32 thread = 0, stack = 0;  // word indices
     u32 processes = 0;
     u32 argument_words = 0, result_words = 0;
-    std::vector<u32> arguments;     // argument_words for each process
+    std::vector<u32> arguments;  // argument_words for each process
 };
 
 struct BurstOutcome {
-    u32 stride = 0;             // words of a process's result (abi/burst.h)
+    u32 stride = 0;  // words of a process's result (abi/burst.h)
     std::vector<u32> results;
-    double seconds = 0;         // from launch to end
+    double seconds = 0;  // from launch to end
     u32 slots = 0, launches = 0;
-    std::span<const u32> of(u32 process) const { return {results.data() + usize(process) * stride, stride}; }
+    std::span<const u32> of(u32 process) const {
+        return {results.data() + usize(process) * stride, stride};
+    }
 };
 
 class Device {

@@ -25,21 +25,24 @@ bool has_objects(const wasm::Module& module) {
 // Processes share what the device has; each may at least double its memory, if it is there.
 u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module, u32 processes) {
     u64 min = 0;
-    for (const wasm::MemoryType& memory : module.memories) min = std::max(min, memory.limits.min << page_bits);
+    for (const wasm::MemoryType& memory : module.memories)
+        min = std::max(min, memory.limits.min << page_bits);
     if (device.reserves_lazily) return StoreOptions{}.memory_bytes;
     u64 share = device.memory_free / 2 / std::max<u64>(1, std::min<u64>(processes, device.lanes));
     share = share / std::max<usize>(1, module.memories.size()) & ~u64{0xffff};
     return std::max(min, std::min(share, std::max<u64>(2 * min, 1 << 20)));
 }
 
-StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module, const BurstOptions& options) {
+StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module,
+                           const BurstOptions& options) {
     StoreOptions store;
     store.instances = 1;
     store.table_growth = 64;
     store.fuel = options.fuel;
     store.stack_slots = options.stack_slots.value_or(default_stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
-    store.memory_bytes = options.memory_bytes.value_or(memory_limit(device, module, options.processes));
+    store.memory_bytes =
+        options.memory_bytes.value_or(memory_limit(device, module, options.processes));
     return store;
 }
 
@@ -51,26 +54,32 @@ std::string with_number(const std::string& pattern, u32 number) {
 }
 
 // Arguments and results are kept for all processes at once, on both sides.
-Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType& type, u32 processes) {
+Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType& type,
+                         u32 processes) {
     u64 words = result_first;
     for (ValType param : type.params) words += translate::words_of(param);
     for (ValType result : type.results) words += translate::words_of(result);
     u64 needed = words * sizeof(u32) * processes, available = device.memory_free / 2;
     if (needed <= available) return {};
-    return Error{format("arguments and results of %u processes take %llu MiB, %s has %llu MiB for them; ask for fewer "
-                        "--instances", processes, (unsigned long long)(needed >> 20), device.id.c_str(),
-                        (unsigned long long)(available >> 20))};
+    return Error{
+        format("arguments and results of %u processes take %llu MiB, %s has %llu MiB for them; ask "
+               "for fewer "
+               "--instances",
+               processes, (unsigned long long)(needed >> 20), device.id.c_str(),
+               (unsigned long long)(available >> 20))};
 }
 
 Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
     if (type.params.size() != options.arguments.size())
-        return Error{format("%s takes %zu arguments, got %zu", options.function.c_str(), type.params.size(),
-                            options.arguments.size())};
+        return Error{format("%s takes %zu arguments, got %zu", options.function.c_str(),
+                            type.params.size(), options.arguments.size())};
     std::vector<u32> words;
     for (u32 process = 0; process < options.processes; process++) {
         for (usize i = 0; i < type.params.size(); i++) {
-            Value value = TRY(parse_value(type.params[i], with_number(options.arguments[i], process)));
-            words.insert(words.end(), value.bits.word, value.bits.word + translate::words_of(type.params[i]));
+            Value value =
+                TRY(parse_value(type.params[i], with_number(options.arguments[i], process)));
+            words.insert(words.end(), value.bits.word,
+                         value.bits.word + translate::words_of(type.params[i]));
         }
     }
     return words;
@@ -78,7 +87,8 @@ Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstO
 
 }  // namespace
 
-Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments, u32 processes) {
+Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments,
+                                        u32 processes) {
     const wasm::FuncType& type = type_of(func);
     std::vector<Value> placeholders;
     for (ValType param : type.params) placeholders.push_back({param});
@@ -91,12 +101,14 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.words.resize(next_word_);
     TRY(space_->read_words(0, burst.words));
     u32 heap_next = burst.words[process_heap_next], heap_end = burst.words[process_heap_end];
-    burst.ranges = {{0, stack_}, {stack_end_ - record_words, heap_next}, {heap_end, u32(next_word_)}};
+    burst.ranges = {
+        {0, current_.stack}, {current_.stack_end - record_words, heap_next}, {heap_end, u32(next_word_)}};
     for (const auto& instance : instances_) {
         for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
             u32 record = instance->memories_[i].at;
             burst.memories.push_back(record);
-            u64 base = TRY(read_wide(record + memory_base)), size = TRY(read_wide(record + memory_bytes));
+            u64 base = TRY(read_wide(record + memory_base)),
+                size = TRY(read_wide(record + memory_bytes));
             std::vector<u8> bytes(size);
             TRY(space_->read_bytes(base, bytes));
             while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
@@ -106,8 +118,8 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
         }
     }
     burst.bytes_per_process = next_byte_;
-    burst.thread = thread_;
-    burst.stack = stack_;
+    burst.thread = current_.at;
+    burst.stack = current_.stack;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);
     for (ValType result : type.results) burst.result_words += translate::words_of(result);
     burst.arguments = std::move(arguments);
@@ -116,7 +128,8 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
 
 Result<BurstReport> run_burst(device::Device& device, std::shared_ptr<const wasm::Module> module,
                               const BurstOptions& options, const device::RunControl& control) {
-    std::unique_ptr<Store> store = TRY(Store::create(store_options(device.info(), *module, options)));
+    std::unique_ptr<Store> store =
+        TRY(Store::create(store_options(device.info(), *module, options)));
     Store::Instantiated made = TRY(store->instantiate(module, {}, control));
     if (made.completion.kind != Completion::Kind::returned)
         return Error{"instantiation failed: " + made.completion.to_string()};
@@ -144,7 +157,8 @@ Completion BurstReport::of(u32 process) const {
         case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
         case ThreadState::ready: completion.kind = Completion::Kind::stopped; break;
     }
-    if (std::optional<Frame> frame = store_->frame_at(words[result_pc])) completion.backtrace.push_back(*frame);
+    if (std::optional<Frame> frame = store_->frame_at(words[result_pc]))
+        completion.backtrace.push_back(*frame);
     return completion;
 }
 

@@ -90,8 +90,9 @@ Result<Extern> Store::make_table(const wasm::Table& table, const std::vector<u32
         return Error{format("a table of %llu elements is larger than the limit of %u",
                             (unsigned long long)limits.min, options_.table_elements)};
     // Room to grow, but not for every table that never will.
-    u64 capacity = std::min(
-        max, std::max<u64>(limits.min, std::min<u64>(options_.table_elements, limits.min + options_.table_growth)));
+    u64 capacity =
+        std::min(max, std::max<u64>(limits.min, std::min<u64>(options_.table_elements,
+                                                              limits.min + options_.table_growth)));
     Extern made;
     made.kind = ExternKind::table;
     made.at = TRY(take_words(table_words, "a table"));
@@ -219,7 +220,7 @@ Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Modul
     Instance* finished = instance.get();
     instances_.push_back(std::move(instance));
     TRY(begin_thread(codes_[code].instantiate, finished->at_, {}));
-    ThreadState state = TRY(space_->run(thread_, control));
+    ThreadState state = TRY(space_->run(current_.at, control));
     Completion completion = TRY(complete(state));
     return Instantiated{finished, std::move(completion)};
 }

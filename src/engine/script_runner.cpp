@@ -1,7 +1,10 @@
-// Executes a script's commands, one after another, in one process.
+// Executes a script's commands in one process; its threads take turns.
 #include "engine/script_runner.h"
 
+#include <chrono>
 #include <map>
+#include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -34,19 +37,22 @@ constexpr const char* spectest_source = R"((module
   (func (export "print_f64") (param f64))
   (func (export "print_i32_f32") (param i32 f32))
   (func (export "print_f64_f64") (param f64 f64))))";
-constexpr const char* shared_spectest_source = R"((module (memory (export "shared_memory") 1 2 shared)))";
+constexpr const char* shared_spectest_source =
+    R"((module (memory (export "shared_memory") 1 2 shared)))";
 
 // ---- values ------------------------------------------------------------------------
 
 V128 vector_bits(const ScriptValue& value) {
-    return {{u32(value.bits[0]), u32(value.bits[0] >> 32), u32(value.bits[1]), u32(value.bits[1] >> 32)}};
+    return {{u32(value.bits[0]), u32(value.bits[0] >> 32), u32(value.bits[1]),
+             u32(value.bits[1] >> 32)}};
 }
 
 Value argument_value(const ScriptValue& value, ValType type) {
     switch (value.kind) {
         case ScriptValue::Kind::ref_null: return Value::ref(type, 0);
         case ScriptValue::Kind::ref_extern:
-        case ScriptValue::Kind::ref_host: return Value::ref(type, host_value(value.number.value_or(0)));
+        case ScriptValue::Kind::ref_host:
+            return Value::ref(type, host_value(value.number.value_or(0)));
         default: return {type, vector_bits(value)};
     }
 }
@@ -76,7 +82,8 @@ bool lanes_match(const ScriptValue& expected, const V128& actual) {
         for (u32 lane = 0; lane < 2; lane++) {
             u64 bits = code_pair(actual.word[2 * lane], actual.word[2 * lane + 1]);
             u64 want = code_pair(wanted.word[2 * lane], wanted.word[2 * lane + 1]);
-            if (expected.nan[lane] == text::Nan::none ? bits != want : !nan_matches(bits, expected.nan[lane], 52))
+            if (expected.nan[lane] == text::Nan::none ? bits != want
+                                                      : !nan_matches(bits, expected.nan[lane], 52))
                 return false;
         }
         return true;
@@ -93,28 +100,44 @@ bool lanes_match(const ScriptValue& expected, const V128& actual) {
 
 // ---- the runner --------------------------------------------------------------------
 
+// What the threads of a script share. One of them goes on at a time: whoever has the baton.
+struct Shared {
+    std::string name;
+    const ScriptOptions& options;
+    std::unique_ptr<Store> store;
+    ScriptReport report;
+    Instance* spectest = nullptr;
+    std::mutex baton;
+    u32 threads = 0;  // that have not ended
+};
+
 class Runner {
 public:
-    Runner(std::string_view name, const ScriptOptions& options) : name_(name), options_(options) {}
+    explicit Runner(Shared& shared) : shared_(shared), options_(shared.options) {}
 
-    Result<ScriptReport> run(const text::Script& script) {
+    Result<void> run(const text::Script& script) {
+        std::lock_guard baton(shared_.baton);
         StoreOptions store_options;
         if (options_.device) store_options = options_for(options_.device->info());
         store_options.memory_bytes = std::min(store_options.memory_bytes, u64{1} << 30);
-        store_ = options_.device ? TRY(Store::create(store_options, *options_.device)) : TRY(Store::create(store_options));
-        spectest_ = TRY(builtin(spectest_source));
-        registered_["spectest"] = spectest_;
+        shared_.store = options_.device ? TRY(Store::create(store_options, *options_.device))
+                                        : TRY(Store::create(store_options));
+        store_ = shared_.store.get();
+        shared_.spectest = TRY(builtin(spectest_source));
+        registered_["spectest"] = shared_.spectest;
         for (const Command& command : script.commands) execute(command);
-        return report_;
+        for (auto& [name, thread] : threads_) join(thread);
+        return {};
     }
 
 private:
     using Kind = Command::Kind;
 
-    void pass() { report_.passed++; }
+    void pass() { shared_.report.passed++; }
     void fail(const Command& command, const std::string& why) {
-        report_.failed++;
-        options_.say(format("%s:%u: %s: %s", name_.c_str(), command.line, to_string(command.kind), why.c_str()));
+        shared_.report.failed++;
+        options_.say(format("%s:%u: %s: %s", shared_.name.c_str(), command.line,
+                            to_string(command.kind), why.c_str()));
     }
 
     Result<Instance*> builtin(const char* source) {
@@ -135,7 +158,8 @@ private:
             }
             case Kind::action: {
                 std::optional<Completion> done = act(command);
-                if (done && done->kind != Completion::Kind::returned) fail(command, done->to_string());
+                if (done && done->kind != Completion::Kind::returned)
+                    fail(command, done->to_string());
                 return;
             }
             case Kind::assert_return: return assert_return(command);
@@ -154,7 +178,11 @@ private:
             case Kind::assert_invalid_custom: return assert_refused(command);
             case Kind::assert_unlinkable: return assert_unlinkable(command);
             case Kind::thread: return run_thread(command);
-            case Kind::wait: return;
+            case Kind::wait: {
+                auto found = threads_.find(command.name);
+                if (found == threads_.end()) return fail(command, "no thread $" + command.name);
+                return join(found->second);
+            }
             case Kind::assert_suspension: return fail(command, "stack switching is not supported");
         }
     }
@@ -165,8 +193,8 @@ private:
     ModulePtr load(const Command& command) {
         const text::ScriptModule& module = *command.module;
         if (module.error) {
-            fail(command, format("%u:%u: %s", module.error_position.line, module.error_position.column,
-                                 module.error->c_str()));
+            fail(command, format("%u:%u: %s", module.error_position.line,
+                                 module.error_position.column, module.error->c_str()));
             return nullptr;
         }
         Result<ModulePtr> loaded = wasm::load(module.bytes);
@@ -193,7 +221,8 @@ private:
 
     void run_instance(const Command& command) {
         auto found = definitions_.find(command.target);
-        if (found == definitions_.end()) return fail(command, "no module definition $" + command.target);
+        if (found == definitions_.end())
+            return fail(command, "no module definition $" + command.target);
         make_instance(command, found->second, command.name);
     }
 
@@ -201,7 +230,8 @@ private:
         latest_ = nullptr;
         Result<Store::Instantiated> made = link(module);
         if (!made) return fail(command, made.error().to_string());
-        if (made->completion.kind != Completion::Kind::returned) return fail(command, made->completion.to_string());
+        if (made->completion.kind != Completion::Kind::returned)
+            return fail(command, made->completion.to_string());
         latest_ = made->instance;
         if (!name.empty()) instances_[name] = latest_;
     }
@@ -211,24 +241,28 @@ private:
         for (const wasm::Import& import : module->imports) {
             auto found = registered_.find(import.module);
             std::optional<Extern> given;
-            if (found != registered_.end()) given = store_->find_export(*found->second, import.name);
+            if (found != registered_.end())
+                given = store_->find_export(*found->second, import.name);
             if (!given && import.module == "spectest" && import.name == "shared_memory") {
                 if (!shared_spectest_) shared_spectest_ = TRY(builtin(shared_spectest_source));
                 given = store_->find_export(*shared_spectest_, import.name);
             }
             if (!given)
-                return Error{format("unknown import \"%s\" \"%s\"", import.module.c_str(), import.name.c_str())};
+                return Error{format("unknown import \"%s\" \"%s\"", import.module.c_str(),
+                                    import.name.c_str())};
             imports.push_back(*given);
         }
         return store_->instantiate(module, imports, options_.control);
     }
 
     void assert_refused(const Command& command) {
-        bool malformed = command.kind == Kind::assert_malformed || command.kind == Kind::assert_malformed_custom;
+        bool malformed =
+            command.kind == Kind::assert_malformed || command.kind == Kind::assert_malformed_custom;
         const text::ScriptModule& module = *command.module;
         if (module.error) {
             if (malformed || module.kind == text::ScriptModule::Kind::quote) return pass();
-            return fail(command, "expected an invalid module, but it is malformed: " + *module.error);
+            return fail(command,
+                        "expected an invalid module, but it is malformed: " + *module.error);
         }
         auto loaded = wasm::load_or_explain(module.bytes);
         if (auto* error = std::get_if<wasm::LoadError>(&loaded)) {
@@ -291,35 +325,38 @@ private:
     Result<Completion> invoke(const Extern& func, const text::Action& action) {
         const wasm::FuncType& type = store_->type_of(func);
         if (type.params.size() != action.arguments.size())
-            return Error{format("%s takes %zu arguments, not %zu", action.field.c_str(), type.params.size(),
-                                action.arguments.size())};
+            return Error{format("%s takes %zu arguments, not %zu", action.field.c_str(),
+                                type.params.size(), action.arguments.size())};
         std::vector<Value> arguments;
         for (usize i = 0; i < type.params.size(); i++) {
             if (!argument_fits(action.arguments[i], type.params[i]))
-                return Error{format("argument %zu of %s is %s, expected %s", i + 1, action.field.c_str(),
-                                    action.arguments[i].to_string().c_str(),
+                return Error{format("argument %zu of %s is %s, expected %s", i + 1,
+                                    action.field.c_str(), action.arguments[i].to_string().c_str(),
                                     store_->types().name(type.params[i]).c_str())};
             arguments.push_back(argument_value(action.arguments[i], type.params[i]));
         }
-        return store_->call(func, arguments, options_.control);
+        return wait_out(func, TRY(store_->call(func, arguments, options_.control)));
     }
 
     static std::string describe(const Completion& done) {
         if (done.kind != Completion::Kind::returned) return done.to_string();
         std::string text;
-        for (const Value& value : done.results) text += (text.empty() ? "" : " ") + value.to_string();
+        for (const Value& value : done.results)
+            text += (text.empty() ? "" : " ") + value.to_string();
         return text.empty() ? "nothing" : text;
     }
 
     void assert_return(const Command& command) {
         std::optional<Completion> done = act(command);
         if (!done) return;
-        bool matches = done->kind == Completion::Kind::returned && done->results.size() == command.results.size();
+        bool matches = done->kind == Completion::Kind::returned &&
+                       done->results.size() == command.results.size();
         for (usize i = 0; matches && i < command.results.size(); i++)
             matches = value_matches(command.results[i], done->results[i]);
         if (matches) return pass();
         std::string wanted;
-        for (const ScriptValue& value : command.results) wanted += (wanted.empty() ? "" : " ") + value.to_string();
+        for (const ScriptValue& value : command.results)
+            wanted += (wanted.empty() ? "" : " ") + value.to_string();
         fail(command, format("expected %s, got: %s", wanted.empty() ? "nothing" : wanted.c_str(),
                              describe(*done).c_str()));
     }
@@ -333,23 +370,27 @@ private:
                     if (value_matches(alternative, actual)) return true;
                 }
                 return false;
-            case K::i32: return actual.type == ValType::i32 && actual.low() == u32(expected.bits[0]);
+            case K::i32:
+                return actual.type == ValType::i32 && actual.low() == u32(expected.bits[0]);
             case K::i64: return actual.type == ValType::i64 && actual.wide() == expected.bits[0];
             case K::f32:
                 if (actual.type != ValType::f32) return false;
-                return expected.nan[0] == text::Nan::none ? actual.low() == u32(expected.bits[0])
-                                                          : nan_matches(actual.low(), expected.nan[0], 23);
+                return expected.nan[0] == text::Nan::none
+                           ? actual.low() == u32(expected.bits[0])
+                           : nan_matches(actual.low(), expected.nan[0], 23);
             case K::f64:
                 if (actual.type != ValType::f64) return false;
-                return expected.nan[0] == text::Nan::none ? actual.wide() == expected.bits[0]
-                                                          : nan_matches(actual.wide(), expected.nan[0], 52);
+                return expected.nan[0] == text::Nan::none
+                           ? actual.wide() == expected.bits[0]
+                           : nan_matches(actual.wide(), expected.nan[0], 52);
             case K::v128: return actual.type == ValType::v128 && lanes_match(expected, actual.bits);
             case K::ref_null: return actual.type.is_ref() && ref == 0;
             case K::ref_extern:
             case K::ref_host:
                 if (!actual.type.is_ref() || ref == 0) return false;
                 return !expected.number || ref == host_value(*expected.number);
-            default: return actual.type.is_ref() && ref != 0 && reference_matches(expected.kind, actual);
+            default:
+                return actual.type.is_ref() && ref != 0 && reference_matches(expected.kind, actual);
         }
     }
 
@@ -392,37 +433,73 @@ private:
 
     // ---- threads
 
-    void run_thread(const Command& command) {
-        // A thread sees what is shared with it; what it defines is its own.
-        auto instances = instances_;
-        auto registered = registered_;
-        Instance* latest = latest_;
-        std::erase_if(instances_, [&](const auto& entry) {
-            return std::find(command.shared.begin(), command.shared.end(), entry.first) == command.shared.end();
-        });
-        registered_ = {{"spectest", spectest_}};
-        for (const Command& inner : command.commands) execute(inner);
-        instances_ = std::move(instances);
-        registered_ = std::move(registered);
-        latest_ = latest;
+    // A call that waits for a notification lets the other threads go on until it comes.
+    Result<Completion> wait_out(const Extern& func, Completion done) {
+        using namespace std::chrono;
+        constexpr auto patience = seconds(10);
+        const auto begin = steady_clock::now();
+        while (done.kind == Completion::Kind::blocked && shared_.threads > 0 &&
+               steady_clock::now() - begin < patience) {
+            shared_.baton.unlock();
+            std::this_thread::sleep_for(microseconds(200));
+            shared_.baton.lock();
+            store_->use_thread(thread_);
+            done = TRY(store_->resume(func, options_.control));
+        }
+        return done;
     }
 
-    std::string name_;
+    // A thread sees the instances that are shared with it; what it defines is its own.
+    void run_thread(const Command& command) {
+        Result<u32> number = store_->add_thread();
+        if (!number) return fail(command, number.error().to_string());
+        auto runner = std::make_shared<Runner>(shared_);
+        runner->store_ = store_;
+        runner->thread_ = *number;
+        runner->registered_["spectest"] = shared_.spectest;
+        for (const std::string& name : command.shared) {
+            if (instances_.contains(name)) runner->instances_[name] = instances_[name];
+        }
+        shared_.threads++;
+        join(threads_[command.name]);
+        threads_[command.name] = std::thread([runner, &command] {
+            std::lock_guard baton(runner->shared_.baton);
+            for (const Command& inner : command.commands) {
+                runner->store_->use_thread(runner->thread_);
+                runner->execute(inner);
+            }
+            for (auto& [name, thread] : runner->threads_) runner->join(thread);
+            runner->shared_.threads--;
+        });
+    }
+
+    void join(std::thread& thread) {
+        if (!thread.joinable()) return;
+        shared_.baton.unlock();
+        thread.join();
+        shared_.baton.lock();
+        store_->use_thread(thread_);
+    }
+
+    Shared& shared_;
     const ScriptOptions& options_;
-    std::unique_ptr<Store> store_;
-    ScriptReport report_;
+    Store* store_ = nullptr;
+    u32 thread_ = 0;
     Instance* latest_ = nullptr;
-    Instance* spectest_ = nullptr;
     Instance* shared_spectest_ = nullptr;
     std::map<std::string, Instance*> instances_, registered_;
     std::unordered_map<std::string, ModulePtr> definitions_;
+    std::map<std::string, std::thread> threads_;
 };
 
 }  // namespace
 
-Result<ScriptReport> run_script(std::string_view source, std::string_view name, const ScriptOptions& options) {
+Result<ScriptReport> run_script(std::string_view source, std::string_view name,
+                                const ScriptOptions& options) {
     text::Script script = TRY(text::parse_script(source, name));
-    return Runner(name, options).run(script);
+    Shared shared{std::string(name), options, nullptr, {}, nullptr, {}, 0};
+    TRY(Runner(shared).run(script));
+    return shared.report;
 }
 
 }  // namespace gpurun::engine

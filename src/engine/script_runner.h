@@ -20,6 +20,7 @@ struct ScriptOptions {
 };
 
 // An Error means that the script could not be read at all.
-Result<ScriptReport> run_script(std::string_view source, std::string_view name, const ScriptOptions& options);
+Result<ScriptReport> run_script(std::string_view source, std::string_view name,
+                                const ScriptOptions& options);
 
 }  // namespace gpurun::engine

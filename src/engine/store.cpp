@@ -60,8 +60,10 @@ Result<void> Store::prepare(device::Device& device) {
     u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
     words_ = fixed + options_.stack_slots + options_.heap_words + options_.instance_words;
     if (words_ > max_words)
-        return Error{format("stack and heap together may take %u words, not %llu; ask for less with "
-                            "--stack or --heap", max_words, (unsigned long long)words_)};
+        return Error{
+            format("stack and heap together may take %u words, not %llu; ask for less with "
+                   "--stack or --heap",
+                   max_words, (unsigned long long)words_)};
     space_ = TRY(device.make_space(sizes()));
 
     const u64 stubs[] = {code_word(CodeOp::halt), code_word(CodeOp::ret)};
@@ -69,16 +71,15 @@ Result<void> Store::prepare(device::Device& device) {
 
     next_word_ = process_first_free;
     instance_table_ = TRY(take_words(options_.instances + 1, "the instance table"));
-    thread_ = TRY(take_words(thread_words, "the thread"));
-    stack_ = TRY(take_words(options_.stack_slots, "the stack"));
-    stack_end_ = u32(next_word_);
+    TRY(add_thread());
+    current_ = threads_[0];
     u32 heap = TRY(take_words(options_.heap_words, "the heap"));
     u32 header[process_first_free] = {};
     header[process_heap_next] = heap;
     header[process_heap_end] = heap + options_.heap_words;
     header[process_instances] = instance_table_;
     header[process_instance_count] = 1;
-    header[process_threads] = thread_;
+    header[process_threads] = current_.at;
     return space_->write_words(0, header);
 }
 
@@ -90,6 +91,20 @@ Result<u32> Store::take_words(u64 count, const char* what) {
     u32 at = u32(next_word_);
     next_word_ += count;
     return at;
+}
+
+Result<u32> Store::add_thread() {
+    Thread thread;
+    thread.at = TRY(take_words(thread_words, "a thread"));
+    thread.stack = TRY(take_words(options_.stack_slots, "a stack"));
+    thread.stack_end = thread.stack + options_.stack_slots;
+    if (!threads_.empty()) {
+        Thread& last = current_number_ == threads_.size() - 1 ? current_ : threads_.back();
+        last.next = thread.at;
+        TRY(space_->write_words(last.at + thread_next, {&last.next, 1}));
+    }
+    threads_.push_back(thread);
+    return u32(threads_.size() - 1);
 }
 
 Result<u32> Store::read_word(u32 index) {
@@ -108,8 +123,8 @@ Result<u64> Store::read_wide(u32 index) {
 
 Result<void> Store::append_code(std::span<const u64> words) {
     if (words.size() > options_.code_words - next_code_)
-        return Error{format("the code does not fit: it needs %zu words, %llu are left", words.size(),
-                            (unsigned long long)(options_.code_words - next_code_))};
+        return Error{format("the code does not fit: it needs %zu words, %llu are left",
+                            words.size(), (unsigned long long)(options_.code_words - next_code_))};
     TRY(space_->write_code(next_code_, words));
     next_code_ += u32(words.size());
     return {};
@@ -128,7 +143,8 @@ Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
             return heap >= start ? wasm::TypeTable::group_ref | (heap - start) : ids[heap];
         };
         auto map_type = [&](ValType type) {
-            return type.is_concrete() ? ValType::ref(map_heap(type.heap()), type.is_nullable()) : type;
+            return type.is_concrete() ? ValType::ref(map_heap(type.heap()), type.is_nullable())
+                                      : type;
         };
         std::vector<wasm::SubType> group;
         for (u32 i = start; i < start + count; i++) {
@@ -209,8 +225,9 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     append_bytes(words, {reinterpret_cast<const u8*>(&header), sizeof header});
     TRY(append_code(words));
 
-    codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types), begin,
-                      begin + position_of(code.words.size()), begin + code.instantiate, header_at});
+    codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types),
+                      begin, begin + position_of(code.words.size()), begin + code.instantiate,
+                      header_at});
     u32 number = u32(codes_.size() - 1);
     code_of_[module_ptr.get()] = number;
     return number;
@@ -219,30 +236,31 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
 // ---- calls -------------------------------------------------------------------------
 
 Result<void> Store::begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words) {
-    u32 bottom = stack_end_ - record_words;
-    const u32 record[record_words] = {halt_position, stack_, instance_at};
-    if (argument_words.size() > bottom - stack_)
+    u32 bottom = current_.stack_end - record_words;
+    const u32 record[record_words] = {halt_position, current_.stack, instance_at};
+    if (argument_words.size() > bottom - current_.stack)
         return Error{"the arguments do not fit the stack; --stack makes it larger"};
     TRY(space_->write_words(bottom, record));
-    TRY(space_->write_words(stack_, argument_words));
+    TRY(space_->write_words(current_.stack, argument_words));
     u32 thread[thread_words] = {};
+    thread[thread_next] = current_.next;
     thread[thread_state] = u32(ThreadState::ready);
     thread[thread_pc] = entry;
-    thread[thread_fp] = stack_;
+    thread[thread_fp] = current_.stack;
     thread[thread_rp] = bottom;
     thread[thread_instance] = instance_at;
-    thread[thread_stack] = stack_;
-    thread[thread_stack_end] = stack_end_;
-    TRY(space_->write_words(thread_, thread));
+    thread[thread_stack] = current_.stack;
+    thread[thread_stack_end] = current_.stack_end;
+    TRY(space_->write_words(current_.at, thread));
     return set_fuel(options_.fuel.value_or(0));
 }
 
-Result<u64> Store::fuel() { return read_wide(thread_ + thread_fuel); }
+Result<u64> Store::fuel() { return read_wide(current_.at + thread_fuel); }
 
 Result<void> Store::set_fuel(u64 fuel) {
     fuel = std::min<u64>(fuel, ~u64{0} >> 1);  // it is signed there
     const u32 words[2] = {u32(fuel), u32(fuel >> 32)};
-    return space_->write_words(thread_ + thread_fuel, words);
+    return space_->write_words(current_.at + thread_fuel, words);
 }
 
 Result<void> Store::begin_call(const Extern& func, std::span<const Value> arguments) {
@@ -264,7 +282,7 @@ Result<Completion> Store::call(const Extern& func, std::span<const Value> argume
 }
 
 Result<Completion> Store::resume(const Extern& func, const RunControl& control) {
-    ThreadState state = TRY(space_->run(thread_, control));
+    ThreadState state = TRY(space_->run(current_.at, control));
     return finish_call(func, state);
 }
 
@@ -274,7 +292,7 @@ Result<Completion> Store::finish_call(const Extern& func, ThreadState state) {
     u32 count = 0;
     for (ValType type : type_of(func).results) count += translate::words_of(type);
     std::vector<u32> words(count);
-    TRY(space_->read_words(stack_, words));
+    TRY(space_->read_words(current_.stack, words));
     completion.results = results_from(func, words);
     return completion;
 }
@@ -297,7 +315,7 @@ Result<Completion> Store::complete(ThreadState state) {
         case ThreadState::finished: return completion;
         case ThreadState::trapped:
             completion.kind = Completion::Kind::trapped;
-            completion.trap = Trap(TRY(read_word(thread_ + thread_trap)));
+            completion.trap = Trap(TRY(read_word(current_.at + thread_trap)));
             break;
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
@@ -319,7 +337,8 @@ std::optional<Frame> Store::frame_at(u32 position) {
         if (!mapped_ || mapped_->module != code.module.get() || mapped_->func != func) {
             translate::Options options;
             options.metered = options_.fuel.has_value();
-            mapped_ = {code.module.get(), func, translate::map_function(*code.module, func, options)};
+            mapped_ = {code.module.get(), func,
+                       translate::map_function(*code.module, func, options)};
         }
         u32 offset = mapped_->map.wasm_offset_at(position - code.entries[func]);
         return Frame{code.module->func_name(func), func, offset};
@@ -333,9 +352,9 @@ Result<std::vector<Frame>> Store::backtrace() {
     auto add = [&](u32 position) {
         if (std::optional<Frame> frame = frame_at(position)) frames.push_back(std::move(*frame));
     };
-    add(TRY(read_word(thread_ + thread_pc)));
-    u32 record = TRY(read_word(thread_ + thread_rp));
-    for (; record < stack_end_ && frames.size() < max_frames; record += record_words) {
+    add(TRY(read_word(current_.at + thread_pc)));
+    u32 record = TRY(read_word(current_.at + thread_rp));
+    for (; record < current_.stack_end && frames.size() < max_frames; record += record_words) {
         u32 position = TRY(read_word(record + record_pc));
         if (!(position & handler_bit) && position > ret_position) add(position - 1);
     }
@@ -369,8 +388,9 @@ Result<wasm::Heap> Store::kind_of(u32 ref) {
     u32 type = TRY(read_word(object_index(ref) + object_type));
     auto found = std::find(type_positions_.begin(), type_positions_.end(), type);
     CHECK(found != type_positions_.end());
-    return types_[u32(found - type_positions_.begin())].kind == wasm::TypeKind::array ? wasm::Heap::array
-                                                                                      : wasm::Heap::struct_;
+    return types_[u32(found - type_positions_.begin())].kind == wasm::TypeKind::array
+               ? wasm::Heap::array
+               : wasm::Heap::struct_;
 }
 
 }  // namespace gpurun::engine

@@ -20,16 +20,16 @@ namespace gpurun::engine {
 
 // How much a process may have. Exceeding one is an error or a trap, as said.
 struct StoreOptions {
-    u32 stack_slots = 1 << 20;             // of a thread: "call stack exhausted"; at least 64
-    u32 heap_words = 1 << 26;              // objects and exceptions: "object heap exhausted"
-    u32 table_elements = 10'000'000;       // of one table: table.grow fails, or linking
-    u64 memory_bytes = u64{4} << 30;       // of one memory: memory.grow fails, or linking
-    u64 all_memory_bytes = u64{1} << 42;   // address space for all of them: linking fails
-    u64 code_words = u64{1} << 30;         // of all modules: loading fails
-    u32 instances = max_instances;         // linking fails
-    u32 instance_words = 1 << 28;          // globals, tables, segments of all instances: linking fails
-    u32 table_growth = 4096;               // elements that a table without a maximum can grow by
-    std::optional<u64> fuel;               // for each call: "out of fuel"
+    u32 stack_slots = 1 << 20;            // of a thread: "call stack exhausted"; at least 64
+    u32 heap_words = 1 << 26;             // objects and exceptions: "object heap exhausted"
+    u32 table_elements = 10'000'000;      // of one table: table.grow fails, or linking
+    u64 memory_bytes = u64{4} << 30;      // of one memory: memory.grow fails, or linking
+    u64 all_memory_bytes = u64{1} << 42;  // address space for all of them: linking fails
+    u64 code_words = u64{1} << 30;        // of all modules: loading fails
+    u32 instances = max_instances;        // linking fails
+    u32 instance_words = 1 << 28;  // globals, tables, segments of all instances: linking fails
+    u32 table_growth = 4096;       // elements that a table without a maximum can grow by
+    std::optional<u64> fuel;       // for each call: "out of fuel"
 };
 
 // What fits a device: defaults are generous where memory is only taken once it is touched.
@@ -42,7 +42,7 @@ struct Extern {
     u32 type = 0;           // functions and tags
     wasm::ValType value{};  // globals: type; tables: element type
     bool is_mutable = false;
-    wasm::Limits limits;    // tables and memories, as declared
+    wasm::Limits limits;  // tables and memories, as declared
 };
 
 struct Frame {
@@ -70,8 +70,8 @@ public:
 private:
     friend class Store;
     std::shared_ptr<const wasm::Module> module_;
-    u32 number_ = 0, at_ = 0;  // in the process
-    u32 code_ = 0;             // Store::codes_
+    u32 number_ = 0, at_ = 0;    // in the process
+    u32 code_ = 0;               // Store::codes_
     std::vector<Extern> funcs_;  // imported ones only
     std::vector<Extern> tables_, memories_, globals_, tags_;
 };
@@ -80,7 +80,8 @@ class Store {
 public:
     // On a device that outlives it; the CPU if none is given.
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options);
-    static Result<std::unique_ptr<Store>> create(const StoreOptions& options, device::Device& device);
+    static Result<std::unique_ptr<Store>> create(const StoreOptions& options,
+                                                 device::Device& device);
 
     // Imports in the module's order. An Error means that it could not be linked; whatever
     // happens later is in `completion`, and the instance may be in use even if that is a trap.
@@ -89,7 +90,8 @@ public:
         Completion completion;
     };
     Result<Instantiated> instantiate(std::shared_ptr<const wasm::Module> module,
-                                     std::span<const Extern> imports, const device::RunControl& control);
+                                     std::span<const Extern> imports,
+                                     const device::RunControl& control);
 
     std::optional<Extern> find_export(const Instance& instance, std::string_view name) const;
 
@@ -100,7 +102,19 @@ public:
     Result<void> begin_call(const Extern& func, std::span<const Value> arguments);
     Result<Completion> finish_call(const Extern& func, ThreadState state);
     Result<Completion> resume(const Extern& func, const device::RunControl& control);
-    u32 thread() const { return thread_; }
+    u32 thread() const { return current_.at; }
+    // Another thread, with a stack of its own. Calls are made on the one in use; one that is
+    // blocked goes on with resume() once another thread has woken it.
+    struct Thread {
+        u32 at = 0, stack = 0, stack_end = 0;  // word indices
+        u32 next = 0;                          // the process's next thread
+    };
+    Result<u32> add_thread();
+    void use_thread(u32 number) {
+        threads_[current_number_] = current_;
+        current_ = threads_[number];
+        current_number_ = number;
+    }
     device::Space& space() { return *space_; }
     // What is left of a call's fuel; a call that ran out goes on once it has more.
     Result<u64> fuel();
@@ -113,7 +127,8 @@ public:
 
     // Processes that begin where this one is now and call `func`: the words of their arguments
     // one process after another.
-    Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words, u32 processes);
+    Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words,
+                                     u32 processes);
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // Where a position of the code stands.
@@ -171,7 +186,10 @@ private:
     u32 next_code_ = first_free_position;
     u64 next_word_ = 0, words_ = 0;
     u64 next_byte_ = 0;
-    u32 thread_ = 0, stack_ = 0, stack_end_ = 0, instance_table_ = 0;
+    u32 instance_table_ = 0;
+    std::vector<Thread> threads_;  // number 0 is the first
+    Thread current_;
+    u32 current_number_ = 0;
 };
 
 }  // namespace gpurun::engine

@@ -66,13 +66,16 @@ u64 hash(std::string_view bytes, u64 seed) {
 
 std::string Cache::default_folder() {
     if (const char* folder = std::getenv("GPURUN_CACHE")) return folder;
-    if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder && *folder) return std::string(folder) + "/gpu-run";
-    if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/gpu-run";
+    if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder && *folder)
+        return std::string(folder) + "/gpu-run";
+    if (const char* home = std::getenv("HOME"); home && *home)
+        return std::string(home) + "/.cache/gpu-run";
     return "";
 }
 
 std::string Cache::path_of(std::string_view key) const {
-    return format("%s/%016llx%016llx", folder_.c_str(), (unsigned long long)hash(key), (unsigned long long)hash(key, 1));
+    return format("%s/%016llx%016llx", folder_.c_str(), (unsigned long long)hash(key),
+                  (unsigned long long)hash(key, 1));
 }
 
 std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
@@ -82,12 +85,14 @@ std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
     Header header;
     struct stat info;
     std::optional<std::vector<u8>> content;
-    if (read_all(file, &header, sizeof header) && header.magic == magic && header.key_size == key.size() &&
-        fstat(file, &info) == 0 && u64(info.st_size) == sizeof header + header.key_size + header.content_size) {
+    if (read_all(file, &header, sizeof header) && header.magic == magic &&
+        header.key_size == key.size() && fstat(file, &info) == 0 &&
+        u64(info.st_size) == sizeof header + header.key_size + header.content_size) {
         std::string stored_key(header.key_size, '\0');
         std::vector<u8> bytes(header.content_size);
         if (read_all(file, stored_key.data(), stored_key.size()) && stored_key == key &&
-            read_all(file, bytes.data(), bytes.size()) && hash(as_text(bytes)) == header.content_hash)
+            read_all(file, bytes.data(), bytes.size()) &&
+            hash(as_text(bytes)) == header.content_hash)
             content = std::move(bytes);
     }
     close(file);
@@ -101,7 +106,8 @@ void Cache::put(std::string_view key, std::span<const u8> content) const {
     int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return;
     Header header{magic, hash(as_text(content)), key.size(), content.size()};
-    bool written = write_all(file, &header, sizeof header) && write_all(file, key.data(), key.size()) &&
+    bool written = write_all(file, &header, sizeof header) &&
+                   write_all(file, key.data(), key.size()) &&
                    write_all(file, content.data(), content.size());
     written = close(file) == 0 && written;
     if (!written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());

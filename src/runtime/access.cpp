@@ -25,7 +25,8 @@ template <class T>
 Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) {
     u32 slots = high_of(p.code[r.pc + 1]);
     const u32* memory = word_at(p.words, word(r.instance, low_of(p.code[r.pc + 1])));
-    if (!(word(memory, memory_flags) & memory_is_shared)) return trap(r, Trap::expected_shared_memory);
+    if (!(word(memory, memory_flags) & memory_is_shared))
+        return trap(r, Trap::expected_shared_memory);
     if (atomic_load<T>(at) != get<T>(r.fp, slots & 0xffff)) {
         word(r.fp, a_of(w)) = 1;
         return advance(r);
@@ -55,14 +56,14 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
 
 }  // namespace
 
-#define AT(width)                                                            \
-    u8* at = access_at(p, r, w, width);                                      \
+#define AT(width)                       \
+    u8* at = access_at(p, r, w, width); \
     if (at == nullptr) return trap(r, Trap::memory_out_of_bounds);
 #define AT_TO_WRITE(width) \
     AT(width)              \
     mark_dirty(p, r, at, width);
-#define AT_ALIGNED(width)                                                    \
-    AT(width)                                                                \
+#define AT_ALIGNED(width) \
+    AT(width)             \
     if ((at - p.bytes) % (width) != 0) return trap(r, Trap::unaligned_atomic);
 #define AT_ALIGNED_TO_WRITE(width) \
     AT_ALIGNED(width)              \
@@ -72,73 +73,72 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
     u32 a = a_of(w), extra = high_of(p.code[r.pc + 1]);
     switch (CodeOp(op_of(w))) {
 #define OP(name)
-#define LOAD_X(name, R, M)                          \
-    case CodeOp::name##_x: {                        \
-        AT(sizeof(M))                               \
-        set<R>(r.fp, a, R(load_bytes<M>(at)));      \
-        return advance(r);                          \
+#define LOAD_X(name, R, M)                     \
+    case CodeOp::name##_x: {                   \
+        AT(sizeof(M))                          \
+        set<R>(r.fp, a, R(load_bytes<M>(at))); \
+        return advance(r);                     \
     }
-#define STORE_X(name, A, M)                          \
-    case CodeOp::name##_x: {                        \
-        AT_TO_WRITE(sizeof(M))                               \
-        store_bytes<M>(at, M(get<A>(r.fp, a)));     \
-        return advance(r);                          \
+#define STORE_X(name, A, M)                     \
+    case CodeOp::name##_x: {                    \
+        AT_TO_WRITE(sizeof(M))                  \
+        store_bytes<M>(at, M(get<A>(r.fp, a))); \
+        return advance(r);                      \
     }
-#define VEC_LOAD(name, M)                                       \
-    case CodeOp::name: {                                        \
-        AT(sizeof(M))                                           \
-        set<V128>(r.fp, a, num::name(load_bytes<M>(at)));       \
-        return advance(r);                                      \
+#define VEC_LOAD(name, M)                                 \
+    case CodeOp::name: {                                  \
+        AT(sizeof(M))                                     \
+        set<V128>(r.fp, a, num::name(load_bytes<M>(at))); \
+        return advance(r);                                \
     }
-#define VEC_STORE(name)                                 \
-    case CodeOp::name: {                                \
-        AT_TO_WRITE(sizeof(V128))                                \
-        store_bytes<V128>(at, get<V128>(r.fp, a));      \
-        return advance(r);                              \
+#define VEC_STORE(name)                            \
+    case CodeOp::name: {                           \
+        AT_TO_WRITE(sizeof(V128))                  \
+        store_bytes<V128>(at, get<V128>(r.fp, a)); \
+        return advance(r);                         \
     }
 // extra: lane in the low half, the vector slot in the high half.
-#define VEC_LOAD_LANE(name, M)                                                          \
-    case CodeOp::name: {                                                                \
-        AT(sizeof(M))                                                                   \
-        V128 v = get<V128>(r.fp, extra >> 16);                                          \
-        set<V128>(r.fp, a, num::name(v, load_bytes<M>(at), extra & 0xffff));            \
-        return advance(r);                                                              \
+#define VEC_LOAD_LANE(name, M)                                               \
+    case CodeOp::name: {                                                     \
+        AT(sizeof(M))                                                        \
+        V128 v = get<V128>(r.fp, extra >> 16);                               \
+        set<V128>(r.fp, a, num::name(v, load_bytes<M>(at), extra & 0xffff)); \
+        return advance(r);                                                   \
     }
-#define VEC_STORE_LANE(name, M)                                                         \
-    case CodeOp::name: {                                                                \
-        AT_TO_WRITE(sizeof(M))                                                                   \
-        store_bytes<M>(at, num::name(get<V128>(r.fp, a), extra & 0xffff));              \
-        return advance(r);                                                              \
+#define VEC_STORE_LANE(name, M)                                            \
+    case CodeOp::name: {                                                   \
+        AT_TO_WRITE(sizeof(M))                                             \
+        store_bytes<M>(at, num::name(get<V128>(r.fp, a), extra & 0xffff)); \
+        return advance(r);                                                 \
     }
-#define ATOMIC_LOAD(name, V, M)                         \
-    case CodeOp::name: {                                \
-        AT_ALIGNED(sizeof(M))                           \
-        set<V>(r.fp, a, V(atomic_load<M>(at)));         \
-        return advance(r);                              \
+#define ATOMIC_LOAD(name, V, M)                 \
+    case CodeOp::name: {                        \
+        AT_ALIGNED(sizeof(M))                   \
+        set<V>(r.fp, a, V(atomic_load<M>(at))); \
+        return advance(r);                      \
     }
-#define ATOMIC_STORE(name, V, M)                        \
-    case CodeOp::name: {                                \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                           \
-        atomic_store<M>(at, M(get<V>(r.fp, a)));        \
-        return advance(r);                              \
+#define ATOMIC_STORE(name, V, M)                 \
+    case CodeOp::name: {                         \
+        AT_ALIGNED_TO_WRITE(sizeof(M))           \
+        atomic_store<M>(at, M(get<V>(r.fp, a))); \
+        return advance(r);                       \
     }
-#define ATOMIC_RMW(name, V, M, f)                                                       \
-    case CodeOp::name: {                                                                \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                                                           \
-        M value = M(get<V>(r.fp, extra & 0xffff));                                      \
-        set<V>(r.fp, a, V(atomic_rmw_##f<M>(at, value)));                               \
-        return advance(r);                                                              \
+#define ATOMIC_RMW(name, V, M, f)                         \
+    case CodeOp::name: {                                  \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                    \
+        M value = M(get<V>(r.fp, extra & 0xffff));        \
+        set<V>(r.fp, a, V(atomic_rmw_##f<M>(at, value))); \
+        return advance(r);                                \
     }
-#define ATOMIC_CMPXCHG(name, V, M)                                                      \
-    case CodeOp::name: {                                                                \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                                                           \
-        V expected = get<V>(r.fp, extra & 0xffff);                                      \
-        M replacement = M(get<V>(r.fp, extra >> 16));                                   \
-        V loaded = V(M(expected)) == expected                                           \
-                       ? V(atomic_cmpxchg<M>(at, M(expected), replacement))             \
-                       : V(atomic_load<M>(at));                                         \
-        set<V>(r.fp, a, loaded);                                                        \
-        return advance(r);                                                              \
+#define ATOMIC_CMPXCHG(name, V, M)                                                                 \
+    case CodeOp::name: {                                                                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                                                             \
+        V expected = get<V>(r.fp, extra & 0xffff);                                                 \
+        M replacement = M(get<V>(r.fp, extra >> 16));                                              \
+        V loaded = V(M(expected)) == expected ? V(atomic_cmpxchg<M>(at, M(expected), replacement)) \
+                                              : V(atomic_load<M>(at));                             \
+        set<V>(r.fp, a, loaded);                                                                   \
+        return advance(r);                                                                         \
     }
 #include "abi/code_ops.def"
 #undef OP

@@ -47,7 +47,8 @@ Outcome memory_grow(const Process& p, Registers& r, u64 w) {
     u32* record = word_at(p.words, at);
     u64 pages = get<u64>(record, memory_bytes) >> page_bits;
     u64 delta = get_width(r.fp, b_of(w), c_of(w));
-    u64 limit = smaller(get<u64>(record, memory_max_pages), get<u64>(record, memory_capacity) >> page_bits);
+    u64 limit =
+        smaller(get<u64>(record, memory_max_pages), get<u64>(record, memory_capacity) >> page_bits);
     bool fits = pages <= limit && delta <= limit - pages;
     if (fits) set<u64>(record, memory_bytes, (pages + delta) << page_bits);
     set_width(r.fp, a_of(w), c_of(w), fits ? pages : ~u64{0});
@@ -73,7 +74,8 @@ Outcome memory_copy(const Process& p, Registers& r, u64 w) {
     Memory to = memory_at(p, word(r.instance, low_of(operands)));
     Memory from = memory_at(p, word(r.instance, high_of(operands)));
     Range range(r, w, low_of(p.code[r.pc + 2]));
-    if (!in_bounds(range.to, range.count, to.size) || !in_bounds(range.from, range.count, from.size))
+    if (!in_bounds(range.to, range.count, to.size) ||
+        !in_bounds(range.from, range.count, from.size))
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
     mark_dirty(p, r, to.base + range.to, range.count);

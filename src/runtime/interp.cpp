@@ -14,13 +14,13 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 #define CONTROL(name) case CodeOp::name:
 #include "abi/code_ops.def"
         case CodeOp::call_indirect:  // of another instance's function
-        return run_control(p, thread, r, w);
+            return run_control(p, thread, r, w);
 #define BULK(name) case CodeOp::name:
 #include "abi/code_ops.def"
-        return run_bulk(p, r, w);
+            return run_bulk(p, r, w);
 #define OBJECT(name) case CodeOp::name:
 #include "abi/code_ops.def"
-        return run_object(p, r, w);
+            return run_object(p, r, w);
 #define LOAD_X(name, R, M) case CodeOp::name##_x:
 #define STORE_X(name, A, M) case CodeOp::name##_x:
 #define VEC_LOAD(name, M) case CodeOp::name:
@@ -33,14 +33,15 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 #define ATOMIC_CMPXCHG(name, V, M) case CodeOp::name:
 #define ATOMIC_OTHER(name) case CodeOp::name:
 #include "abi/code_ops.def"
-        return run_access(p, thread, r, w);
+            return run_access(p, thread, r, w);
         default: return run_vector(p, r, w);
     }
 #undef OP
 }
 
 template <bool stepping>
-ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_unused]] u32 enough) {
+ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
+                      [[maybe_unused]] u32 enough) {
 #if INTERPRETER_IS_THREADED
     static const void* const labels[] = {
 #define OP(name) &&label_##name,
@@ -72,29 +73,29 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     ThreadState state = ThreadState::ready;
     u64 w = 0;
 
-#define TRAP(name)         \
-    {                      \
-        why = Trap::name;  \
-        goto trapped;      \
+#define TRAP(name)        \
+    {                     \
+        why = Trap::name; \
+        goto trapped;     \
     }
-#define SAVE_REGISTERS                  \
-    Registers r;                        \
-    r.pc = pc;                          \
-    r.fp = fp;                          \
-    r.rp = rp;                          \
-    r.instance = instance;              \
-    r.memory = memory;                  \
-    r.memory_size = memory_size;        \
-    r.dirty = dirty;                    \
+#define SAVE_REGISTERS           \
+    Registers r;                 \
+    r.pc = pc;                   \
+    r.fp = fp;                   \
+    r.rp = rp;                   \
+    r.instance = instance;       \
+    r.memory = memory;           \
+    r.memory_size = memory_size; \
+    r.dirty = dirty;             \
     r.trap = Trap::none;
-#define LOAD_REGISTERS                  \
-    pc = r.pc;                          \
-    fp = r.fp;                          \
-    rp = r.rp;                          \
-    instance = r.instance;              \
-    memory = r.memory;                  \
-    memory_size = r.memory_size;        \
-    dirty = r.dirty;                    \
+#define LOAD_REGISTERS           \
+    pc = r.pc;                   \
+    fp = r.fp;                   \
+    rp = r.rp;                   \
+    instance = r.instance;       \
+    memory = r.memory;           \
+    memory_size = r.memory_size; \
+    dirty = r.dirty;             \
     why = r.trap;
 #define A FIELD_A
 #define B FIELD_B
@@ -132,8 +133,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         set<s64>(thread, thread_fuel, fuel);
         NEXT(1)
     }
-    CASE(br) { GO(s32(IMM)) }
-    CASE(br_z) {
+    CASE(br){GO(s32(IMM))} CASE(br_z) {
         if (get<u32>(fp, A) == 0) GO(s32(IMM))
         NEXT(1)
     }
@@ -166,7 +166,8 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         const ModuleHeader& module = module_of(p, instance);
         u32 expected = reinterpret_cast<const u32*>(code + module.types)[high_of(operands)];
         if (ref_instance(ref) == word(instance, instance_number)) {
-            FuncInfo callee = reinterpret_cast<const FuncInfo*>(code + module.funcs)[ref_function(ref)];
+            FuncInfo callee =
+                reinterpret_cast<const FuncInfo*>(code + module.funcs)[ref_function(ref)];
             if (callee.type != expected && !is_subtype(p, callee.type, expected))
                 TRAP(indirect_call_type_mismatch)
             rp = below(rp, record_words);
@@ -231,76 +232,74 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     }
 
 #define OP(name)
-#define UN(name, R, T)                              \
-    CASE(name) {                                    \
-        set<R>(fp, A, num::name(get<T>(fp, B)));    \
-        NEXT(1)                                     \
+#define UN(name, R, T)                           \
+    CASE(name) {                                 \
+        set<R>(fp, A, num::name(get<T>(fp, B))); \
+        NEXT(1)                                  \
     }
-#define UN_TRAP(name, R, T)                         \
-    CASE(name) {                                    \
-        R value = num::name(get<T>(fp, B), why);    \
-        if (why != Trap::none) goto trapped;        \
-        set<R>(fp, A, value);                       \
-        NEXT(1)                                     \
+#define UN_TRAP(name, R, T)                      \
+    CASE(name) {                                 \
+        R value = num::name(get<T>(fp, B), why); \
+        if (why != Trap::none) goto trapped;     \
+        set<R>(fp, A, value);                    \
+        NEXT(1)                                  \
     }
-#define BIN(name, R, S, T)                                          \
-    CASE(name) {                                                    \
-        set<R>(fp, A, num::name(get<S>(fp, B), get<T>(fp, C)));     \
-        NEXT(1)                                                     \
+#define BIN(name, R, S, T)                                      \
+    CASE(name) {                                                \
+        set<R>(fp, A, num::name(get<S>(fp, B), get<T>(fp, C))); \
+        NEXT(1)                                                 \
     }
-#define BIN_TRAP(name, R, S, T)                                     \
-    CASE(name) {                                                    \
-        R value = num::name(get<S>(fp, B), get<T>(fp, C), why);     \
-        if (why != Trap::none) goto trapped;                        \
-        set<R>(fp, A, value);                                       \
-        NEXT(1)                                                     \
+#define BIN_TRAP(name, R, S, T)                                 \
+    CASE(name) {                                                \
+        R value = num::name(get<S>(fp, B), get<T>(fp, C), why); \
+        if (why != Trap::none) goto trapped;                    \
+        set<R>(fp, A, value);                                   \
+        NEXT(1)                                                 \
     }
-#define BIN_INT(name, T)                                            \
-    BIN(name, T, T, T)                                              \
-    CASE(name##_k) {                                                \
-        set<T>(fp, A, num::name(get<T>(fp, B), T(s64(K))));         \
-        NEXT(1)                                                     \
+#define BIN_INT(name, T)                                    \
+    BIN(name, T, T, T)                                      \
+    CASE(name##_k) {                                        \
+        set<T>(fp, A, num::name(get<T>(fp, B), T(s64(K)))); \
+        NEXT(1)                                             \
     }
 #define BRANCH_DISTANCE s32(s16(A))
-#define CMP_FLOAT(name, T)                                                          \
-    BIN(name, u32, T, T)                                                            \
-    CASE(br_##name) {                                                               \
-        if (num::name(get<T>(fp, B), get<T>(fp, C))) GO(BRANCH_DISTANCE)            \
-        NEXT(1)                                                                     \
+#define CMP_FLOAT(name, T)                                               \
+    BIN(name, u32, T, T)                                                 \
+    CASE(br_##name) {                                                    \
+        if (num::name(get<T>(fp, B), get<T>(fp, C))) GO(BRANCH_DISTANCE) \
+        NEXT(1)                                                          \
     }
-#define CMP_INT(name, T)                                                            \
-    CMP_FLOAT(name, T)                                                              \
-    CASE(name##_k) {                                                                \
-        set<u32>(fp, A, num::name(get<T>(fp, B), T(s64(K))));                       \
-        NEXT(1)                                                                     \
-    }                                                                               \
-    CASE(br_##name##_k) {                                                           \
-        if (num::name(get<T>(fp, B), T(s64(K)))) GO(BRANCH_DISTANCE)                \
-        NEXT(1)                                                                     \
+#define CMP_INT(name, T)                                             \
+    CMP_FLOAT(name, T)                                               \
+    CASE(name##_k) {                                                 \
+        set<u32>(fp, A, num::name(get<T>(fp, B), T(s64(K))));        \
+        NEXT(1)                                                      \
+    }                                                                \
+    CASE(br_##name##_k) {                                            \
+        if (num::name(get<T>(fp, B), T(s64(K)))) GO(BRANCH_DISTANCE) \
+        NEXT(1)                                                      \
     }
-#define LOAD_AT(R, M, offset, length)                                               \
-    {                                                                               \
-        u64 address = u64(get<u32>(fp, B)) + (offset);                              \
-        if (address + sizeof(M) > memory_size) [[unlikely]]                         \
-            goto out_of_bounds;                                                     \
-        set<R>(fp, A, R(load_bytes<M>(memory + address)));                          \
-        NEXT(length)                                                                \
+#define LOAD_AT(R, M, offset, length)                       \
+    {                                                       \
+        u64 address = u64(get<u32>(fp, B)) + (offset);      \
+        if (address + sizeof(M) > memory_size) [[unlikely]] \
+            goto out_of_bounds;                             \
+        set<R>(fp, A, R(load_bytes<M>(memory + address)));  \
+        NEXT(length)                                        \
     }
-#define STORE_AT(R, M, offset, length)                                              \
-    {                                                                               \
-        u64 address = u64(get<u32>(fp, B)) + (offset);                              \
-        if (address + sizeof(M) > memory_size) [[unlikely]]                         \
-            goto out_of_bounds;                                                     \
-        dirty |= 1u << u32(address >> p.dirty_shift);                               \
-        store_bytes<M>(memory + address, M(get<R>(fp, A)));                         \
-        NEXT(length)                                                                \
+#define STORE_AT(R, M, offset, length)                      \
+    {                                                       \
+        u64 address = u64(get<u32>(fp, B)) + (offset);      \
+        if (address + sizeof(M) > memory_size) [[unlikely]] \
+            goto out_of_bounds;                             \
+        dirty |= 1u << u32(address >> p.dirty_shift);       \
+        store_bytes<M>(memory + address, M(get<R>(fp, A))); \
+        NEXT(length)                                        \
     }
-#define LOAD(name, R, M)                                \
-    CASE(name) LOAD_AT(R, M, C, 1)                      \
-    CASE(name##_w) LOAD_AT(R, M, low_of(code[pc + 1]), 2)
-#define STORE(name, R, M)                               \
-    CASE(name) STORE_AT(R, M, C, 1)                     \
-    CASE(name##_w) STORE_AT(R, M, low_of(code[pc + 1]), 2)
+#define LOAD(name, R, M) \
+    CASE(name) LOAD_AT(R, M, C, 1) CASE(name##_w) LOAD_AT(R, M, low_of(code[pc + 1]), 2)
+#define STORE(name, R, M) \
+    CASE(name) STORE_AT(R, M, C, 1) CASE(name##_w) STORE_AT(R, M, low_of(code[pc + 1]), 2)
 #include "abi/code_ops.def"
 
 #define HOT(name)

@@ -31,7 +31,8 @@ void prepare_bytes(const BurstParams& params, u64 slot, bool is_fresh, u32 dirty
     const u8* from = pointer<const u8>(params.template_bytes);
     if (is_fresh) {
         for (u64 i = lane_id() * 8; i < params.template_size; i += warp_lanes * 8)
-            *global(reinterpret_cast<u64*>(to + i)) = *global(reinterpret_cast<const u64*>(from + i));
+            *global(reinterpret_cast<u64*>(to + i)) =
+                *global(reinterpret_cast<const u64*>(from + i));
         return;
     }
     for (; dirty != 0; dirty &= dirty - 1) {
@@ -58,7 +59,8 @@ void prepare_words(const BurstParams& params, const Process& p, u32 id, bool is_
     u32 record = from[params.thread + thread_stack_end] - record_words;
     for (u32 i = 0; i < record_words; i++) word(slots_at(p, record), i) = from[record + i];
     const u32* arguments = pointer<const u32>(params.arguments) + usize(id) * params.argument_words;
-    for (u32 i = 0; i < params.argument_words; i++) word(slots_at(p, params.stack), i) = arguments[i];
+    for (u32 i = 0; i < params.argument_words; i++)
+        word(slots_at(p, params.stack), i) = arguments[i];
 }
 
 void write_result(const BurstParams& params, const Process& p, u32 id, ThreadState state) {
@@ -69,7 +71,8 @@ void write_result(const BurstParams& params, const Process& p, u32 id, ThreadSta
     to[result_pc] = word(thread, thread_pc);
     to[result_fuel] = word(thread, thread_fuel);
     to[result_fuel + 1] = word(thread, thread_fuel + 1);
-    for (u32 i = 0; i < params.result_words; i++) to[result_first + i] = word(slots_at(p, params.stack), i);
+    for (u32 i = 0; i < params.result_words; i++)
+        to[result_first + i] = word(slots_at(p, params.stack), i);
 }
 
 // Hands processes to the lanes that have none. False: there are no more.
@@ -87,7 +90,8 @@ bool take_processes(const BurstParams& params, const Process& p, u32 warp, bool&
     u32 fresh_lanes = ballot(is_fresh);
     for (u32 left = ballot(got); left != 0; left &= left - 1) {
         u32 lane = lowest(left);
-        prepare_bytes(params, u64(warp) * warp_lanes + lane, fresh_lanes >> lane & 1, shuffle(dirty, lane));
+        prepare_bytes(params, u64(warp) * warp_lanes + lane, fresh_lanes >> lane & 1,
+                      shuffle(dirty, lane));
     }
     if (got) {
         prepare_words(params, p, mine, is_fresh);
@@ -105,8 +109,12 @@ bool take_processes(const BurstParams& params, const Process& p, u32 warp, bool&
 #if GPURUN_SOLO
 extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
     if (lane_id() != 0) return;
-    Process p{pointer<const u64>(params.code), pointer<u32>(params.words), pointer<u8>(params.bytes),
-              pointer<u32>(params.words), 0, 63};
+    Process p{pointer<const u64>(params.code),
+              pointer<u32>(params.words),
+              pointer<u8>(params.bytes),
+              pointer<u32>(params.words),
+              0,
+              63};
     if (params.steps != 0) {
         run(p, params.thread, params.steps, 0);
         return;
@@ -120,10 +128,13 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     u32 warp = global_thread() / warp_lanes, lane = lane_id();
     if (warp >= params.warps) return;
-    Process p{pointer<const u64>(params.code),
-              pointer<u32>(params.words) + usize(warp) * params.words_per_process * warp_lanes + lane,
-              pointer<u8>(params.bytes) + (u64(warp) * warp_lanes + lane) * params.bytes_per_process,
-              nullptr, 0, params.dirty_shift};
+    Process p{
+        pointer<const u64>(params.code),
+        pointer<u32>(params.words) + usize(warp) * params.words_per_process * warp_lanes + lane,
+        pointer<u8>(params.bytes) + (u64(warp) * warp_lanes + lane) * params.bytes_per_process,
+        nullptr,
+        0,
+        params.dirty_shift};
 #if GPURUN_LOCAL_STACK
     u32 stack[GPURUN_LOCAL_STACK];
     p.stack = (StackWord*)stack;
@@ -136,7 +147,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     for (;;) {
         if (has_more) has_more = take_processes(params, p, warp, has_process, is_fresh, id);
         if (ballot(has_process) == 0) return;
-        bool is_stopped = ballot(lane == 0 && load_relaxed(pointer<const u32>(params.stop)) != 0) != 0;
+        bool is_stopped =
+            ballot(lane == 0 && load_relaxed(pointer<const u32>(params.stop)) != 0) != 0;
         // A warp with lanes to spare takes new processes once a quarter of them is idle.
         u32 enough = has_more ? params.lanes - (params.lanes + 3) / 4 : 0;
         ThreadState state = ThreadState::ready;

@@ -83,7 +83,8 @@ struct Elements {
             case Storage::s8:
             case Storage::u8: return write_packed(first + i / 4, i % 4 * 8, 0xff, word(from, slot));
             case Storage::s16:
-            case Storage::u16: return write_packed(first + i / 2, i % 2 * 16, 0xffff, word(from, slot));
+            case Storage::u16:
+                return write_packed(first + i / 2, i % 2 * 16, 0xffff, word(from, slot));
             default: copy_value(words, first + i * storage_words(storage), from, slot, storage);
         }
     }
@@ -91,7 +92,8 @@ struct Elements {
         switch (storage) {
             case Storage::s8:
             case Storage::u8:
-                return write_packed(first + i / 4, i % 4 * 8, 0xff, word(words, from.first + j / 4) >> (j % 4 * 8));
+                return write_packed(first + i / 4, i % 4 * 8, 0xff,
+                                    word(words, from.first + j / 4) >> (j % 4 * 8));
             case Storage::s16:
             case Storage::u16:
                 return write_packed(first + i / 2, i % 2 * 16, 0xffff,
@@ -99,7 +101,8 @@ struct Elements {
             default: break;
         }
         u32 count = storage_words(storage);
-        for (u32 k = 0; k < count; k++) word(words, first + i * count + k) = word(words, from.first + j * count + k);
+        for (u32 k = 0; k < count; k++)
+            word(words, first + i * count + k) = word(words, from.first + j * count + k);
     }
     void write_packed(u32 at, u32 shift, u32 mask, u32 value) const {
         u32& w = word(words, at);
@@ -116,7 +119,8 @@ struct Elements {
             default: break;
         }
         u32 count = storage_words(storage);
-        for (u32 k = 0; k < count; k++) word(words, first + i * count + k) = load_bytes<u32>(from + 4 * k);
+        for (u32 k = 0; k < count; k++)
+            word(words, first + i * count + k) = load_bytes<u32>(from + 4 * k);
     }
 };
 
@@ -161,7 +165,8 @@ Outcome array_fill(const Process& p, Registers& r, u64 w) {
     if (array == 0) return trap(r, Trap::null_array_reference);
     StackWord& index = word(r.fp, b_of(w));
     Count count(r, a_of(more));
-    if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);
+    if (!in_bounds(index, count.left, length_of(p, array)))
+        return trap(r, Trap::array_out_of_bounds);
     Elements elements(p, array, Storage(b_of(more)));
     for (u32 i = 0; i < count.chunk; i++) elements.write(index + i, r.fp, c_of(w));
     index += count.chunk;
@@ -178,12 +183,14 @@ Outcome array_copy(const Process& p, Registers& r, u64 w) {
     if (!in_bounds(index, count.left, length_of(p, array)) ||
         !in_bounds(from_index, count.left, length_of(p, from)))
         return trap(r, Trap::array_out_of_bounds);
-    Elements to_elements(p, array, Storage(c_of(more))), from_elements(p, from, Storage(c_of(more)));
+    Elements to_elements(p, array, Storage(c_of(more))),
+        from_elements(p, from, Storage(c_of(more)));
     if (array == from && index > from_index) {
         for (u32 i = count.left; i > count.left - count.chunk; i--)
             to_elements.copy(index + i - 1, from_elements, from_index + i - 1);
     } else {
-        for (u32 i = 0; i < count.chunk; i++) to_elements.copy(index + i, from_elements, from_index + i);
+        for (u32 i = 0; i < count.chunk; i++)
+            to_elements.copy(index + i, from_elements, from_index + i);
         index += count.chunk;
         from_index += count.chunk;
     }
@@ -199,7 +206,8 @@ Outcome array_init_data(const Process& p, Registers& r, u64 w) {
     StackWord& from = word(r.fp, c_of(w));
     Count count(r, a_of(more));
     SegmentInfo segment = data_segment(p, r.instance, low_of(p.code[r.pc + 2]));
-    if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);
+    if (!in_bounds(index, count.left, length_of(p, array)))
+        return trap(r, Trap::array_out_of_bounds);
     if (!in_bounds(from, u64(count.left) * size, segment.size))
         return trap(r, Trap::memory_out_of_bounds);
     Elements elements(p, array, storage);
@@ -218,7 +226,8 @@ Outcome array_init_elem(const Process& p, Registers& r, u64 w) {
     StackWord& from = word(r.fp, c_of(w));
     Count count(r, a_of(more));
     ElemSegment segment(p, r.instance, low_of(p.code[r.pc + 2]));
-    if (!in_bounds(index, count.left, length_of(p, array))) return trap(r, Trap::array_out_of_bounds);
+    if (!in_bounds(index, count.left, length_of(p, array)))
+        return trap(r, Trap::array_out_of_bounds);
     if (!in_bounds(from, count.left, segment.size)) return trap(r, Trap::table_out_of_bounds);
     u32 first = object_index(array) + array_first_element + index;
     for (u32 i = 0; i < count.chunk; i++) word(p.words, first + i) = segment.get(p, from + i);
@@ -326,7 +335,8 @@ Outcome run_object(const Process& p, Registers& r, u64 w) {
             return Outcome::next;
         }
         case CodeOp::array_check_elem: {
-            if (!in_bounds(word(r.fp, a), word(r.fp, b), ElemSegment(p, r.instance, low_of(more)).size))
+            if (!in_bounds(word(r.fp, a), word(r.fp, b),
+                           ElemSegment(p, r.instance, low_of(more)).size))
                 return trap(r, Trap::table_out_of_bounds);
             r.pc += 2;
             return Outcome::next;

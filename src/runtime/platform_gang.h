@@ -29,48 +29,48 @@ inline constexpr u32 slot_stride = lane_stride;
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
 // is done by the outer loop.
 #define INTERPRETER_IS_THREADED 0
-#define INTERPRETER_BEGIN                                                               \
-    bool live = thread_index != 0, is_over = false;                                     \
-    u32 followed = 0;                                                                   \
-    for (u32 step = 0; !is_over;) {                                                     \
-        u32 position, elected, low, high;                                               \
-        for (;; step++) {                                                               \
-            position = live ? pc : ~0u;                                                 \
-            elected = warp_min(position);                                               \
-            if ((step & 63) >= 48) {                                                    \
-                if ((step & 63) == 48) {                                                \
-                    const u32 lanes = ballot(live);                                     \
-                    is_over = step >= quantum || popcount(lanes) <= enough;             \
-                    if (is_over) break;                                                 \
-                    followed = next_lane(lanes, followed);                              \
-                }                                                                       \
-                const u32 other = shuffle(position, followed);                          \
-                if (other != ~0u) elected = other;                                      \
-            }                                                                           \
-            if (elected & slow_bit) break;                                              \
-            fetch(code, elected, low, high);                                            \
-            if (u16(low) >= u32(first_rare)) break;                                     \
-            if (position != elected) continue;                                          \
+#define INTERPRETER_BEGIN                                                   \
+    bool live = thread_index != 0, is_over = false;                         \
+    u32 followed = 0;                                                       \
+    for (u32 step = 0; !is_over;) {                                         \
+        u32 position, elected, low, high;                                   \
+        for (;; step++) {                                                   \
+            position = live ? pc : ~0u;                                     \
+            elected = warp_min(position);                                   \
+            if ((step & 63) >= 48) {                                        \
+                if ((step & 63) == 48) {                                    \
+                    const u32 lanes = ballot(live);                         \
+                    is_over = step >= quantum || popcount(lanes) <= enough; \
+                    if (is_over) break;                                     \
+                    followed = next_lane(lanes, followed);                  \
+                }                                                           \
+                const u32 other = shuffle(position, followed);              \
+                if (other != ~0u) elected = other;                          \
+            }                                                               \
+            if (elected & slow_bit) break;                                  \
+            fetch(code, elected, low, high);                                \
+            if (u16(low) >= u32(first_rare)) break;                         \
+            if (position != elected) continue;                              \
             switch (u16(low)) {
 #define CASE(name) case u32(CodeOp::name):
 #define RARE_CASE(name)
-#define INTERPRETER_CASES_END                   \
-            default: __builtin_unreachable();   \
-            }                                   \
-            goto stepped;
-#define INTERPRETER_STEP_END    \
-            live = false;       \
-        stepped:;               \
-        }                       \
-        if (elected == ~0u) break;
-#define INTERPRETER_OUT_OF_LINE                                     \
-        step++;                                                     \
-        const bool goes_out = position == elected && !is_over;      \
-        if (goes_out) {                                             \
-            pc &= ~slow_bit;                                        \
-            w = code[pc];                                           \
-        }                                                           \
-        if (goes_out)
+#define INTERPRETER_CASES_END         \
+    default: __builtin_unreachable(); \
+        }                             \
+        goto stepped;
+#define INTERPRETER_STEP_END \
+    live = false;            \
+    stepped:;                \
+    }                        \
+    if (elected == ~0u) break;
+#define INTERPRETER_OUT_OF_LINE                            \
+    step++;                                                \
+    const bool goes_out = position == elected && !is_over; \
+    if (goes_out) {                                        \
+        pc &= ~slow_bit;                                   \
+        w = code[pc];                                      \
+    }                                                      \
+    if (goes_out)
 #define INTERPRETER_AFTER(outcome) \
     if (outcome >= Outcome::trap) live = false;
 #define INTERPRETER_END \
@@ -83,10 +83,10 @@ inline constexpr u32 slot_stride = lane_stride;
         goto stepped; \
     }
 #define GO_COUNTED goto stepped;
-#define GO_OUT_OF_LINE   \
-    {                    \
-        pc |= slow_bit;  \
-        goto stepped;    \
+#define GO_OUT_OF_LINE  \
+    {                   \
+        pc |= slow_bit; \
+        goto stepped;   \
     }
 #define GO(distance)              \
     {                             \

@@ -56,10 +56,10 @@ template <class T>
 inline void atomic_store(u8* p, T value) {
     __atomic_store_n(reinterpret_cast<T*>(p), value, __ATOMIC_SEQ_CST);
 }
-#define GPURUN_RMW(name, builtin)                                                    \
-    template <class T>                                                               \
-    inline T atomic_rmw_##name(u8* p, T value) {                                     \
-        return builtin(reinterpret_cast<T*>(p), value, __ATOMIC_SEQ_CST);            \
+#define GPURUN_RMW(name, builtin)                                         \
+    template <class T>                                                    \
+    inline T atomic_rmw_##name(u8* p, T value) {                          \
+        return builtin(reinterpret_cast<T*>(p), value, __ATOMIC_SEQ_CST); \
     }
 GPURUN_RMW(add, __atomic_fetch_add)
 GPURUN_RMW(sub, __atomic_fetch_sub)
@@ -83,14 +83,16 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define INTERPRETER_BEGIN DISPATCH
 #define INTERPRETER_CASES_END
 #define INTERPRETER_STEP_END goto done;
-#define INTERPRETER_OUT_OF_LINE out_of_line:
-#define INTERPRETER_AFTER(outcome)                     \
-    {                                                  \
-        if (outcome == Outcome::next) NEXT(0)          \
-        if (outcome == Outcome::again) GO_COUNTED      \
-        goto done;                                     \
+#define INTERPRETER_OUT_OF_LINE \
+    out_of_line:
+#define INTERPRETER_AFTER(outcome)                \
+    {                                             \
+        if (outcome == Outcome::next) NEXT(0)     \
+        if (outcome == Outcome::again) GO_COUNTED \
+        goto done;                                \
     }
-#define INTERPRETER_END done:
+#define INTERPRETER_END \
+    done:
 #define CASE(name) label_##name:
 #define RARE_CASE(name) label_##name:
 #define GO_OUT_OF_LINE goto out_of_line;
@@ -98,13 +100,13 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define FIELD_B b_of(w)
 #define FIELD_C c_of(w)
 #define FIELD_IMM imm_of(w)
-#define DISPATCH                                   \
-    {                                              \
-        if constexpr (stepping) {                  \
-            if (quantum-- <= 0) goto yield;        \
-        }                                          \
-        w = code[pc];                              \
-        goto* labels[op_of(w)];                    \
+#define DISPATCH                            \
+    {                                       \
+        if constexpr (stepping) {           \
+            if (quantum-- <= 0) goto yield; \
+        }                                   \
+        w = code[pc];                       \
+        goto* labels[op_of(w)];             \
     }
 #define NEXT(n)    \
     {              \
@@ -113,22 +115,24 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
     }
 // Goes on at pc, by way of a call or another step of a long operation: counts, for what the
 // callee's code may be, or 64 KiB of memory.
-#define GO_COUNTED                                             \
-    {                                                          \
-        if constexpr (!stepping) {                             \
-            quantum -= 128;                                    \
-            if (quantum < 0) [[unlikely]] goto yield;          \
-        }                                                      \
-        DISPATCH                                               \
+#define GO_COUNTED                        \
+    {                                     \
+        if constexpr (!stepping) {        \
+            quantum -= 128;               \
+            if (quantum < 0) [[unlikely]] \
+                goto yield;               \
+        }                                 \
+        DISPATCH                          \
     }
 // Goes to pc + distance; backward or to itself, it counts the words that the loop may have run.
-#define GO(distance)                                                   \
-    {                                                                  \
-        const s32 go_distance = (distance);                            \
-        pc += u32(go_distance);                                        \
-        if constexpr (!stepping) {                                     \
-            quantum += (go_distance - 1) & ((go_distance - 1) >> 31);  \
-            if (quantum < 0) [[unlikely]] goto yield;                  \
-        }                                                              \
-        DISPATCH                                                       \
+#define GO(distance)                                                  \
+    {                                                                 \
+        const s32 go_distance = (distance);                           \
+        pc += u32(go_distance);                                       \
+        if constexpr (!stepping) {                                    \
+            quantum += (go_distance - 1) & ((go_distance - 1) >> 31); \
+            if (quantum < 0) [[unlikely]]                             \
+                goto yield;                                           \
+        }                                                             \
+        DISPATCH                                                      \
     }

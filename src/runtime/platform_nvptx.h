@@ -37,7 +37,9 @@ inline u32 ballot(bool value) {
 }
 inline u32 shuffle(u32 value, u32 from_lane) {
     u32 result;
-    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(result) : "r"(value), "r"(from_lane));
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
+                 : "=r"(result)
+                 : "r"(value), "r"(from_lane));
     return result;
 }
 inline void sync_warp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
@@ -105,12 +107,14 @@ inline void copy_bytes(u8* to, const u8* from, u64 count) {
     bool aligned = ((reinterpret_cast<usize>(to) | reinterpret_cast<usize>(from) | count) & 7) == 0;
     if (to <= from || to >= from + count) {
         if (aligned) {
-            for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = *reinterpret_cast<const u64*>(from + i);
+            for (u64 i = 0; i < count; i += 8)
+                *reinterpret_cast<u64*>(to + i) = *reinterpret_cast<const u64*>(from + i);
         } else {
             for (u64 i = 0; i < count; i++) to[i] = from[i];
         }
     } else if (aligned) {
-        for (u64 i = count; i > 0; i -= 8) *reinterpret_cast<u64*>(to + i - 8) = *reinterpret_cast<const u64*>(from + i - 8);
+        for (u64 i = count; i > 0; i -= 8)
+            *reinterpret_cast<u64*>(to + i - 8) = *reinterpret_cast<const u64*>(from + i - 8);
     } else {
         for (u64 i = count; i > 0; i--) to[i - 1] = from[i - 1];
     }
@@ -214,17 +218,26 @@ inline void atomic_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
 inline u32 atom_add(u32* p, u32 v) {
     u32 old;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(p), "r"(v)
+                 : "memory");
     return old;
 }
 inline u32 atom_cas(u32* p, u32 expected, u32 v) {
     u32 old;
-    asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "l"(p), "r"(expected), "r"(v) : "memory");
+    asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(old)
+                 : "l"(p), "r"(expected), "r"(v)
+                 : "memory");
     return old;
 }
 inline u64 atom_cas(u64* p, u64 expected, u64 v) {
     u64 old;
-    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(p), "l"(expected), "l"(v) : "memory");
+    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "l"(p), "l"(expected), "l"(v)
+                 : "memory");
     return old;
 }
 inline u32 load_relaxed(const u32* p) {
@@ -270,7 +283,8 @@ template <class T, class F>
 inline T atomic_update(u8* p, F update) {
     AtomicCell<T> cell(p);
     atomic_fence();
-    typename AtomicCell<T>::Word seen = *const_cast<volatile typename AtomicCell<T>::Word*>(cell.word);
+    typename AtomicCell<T>::Word seen =
+        *const_cast<volatile typename AtomicCell<T>::Word*>(cell.word);
     for (;;) {
         auto old = atom_cas(cell.word, seen, cell.insert(seen, update(cell.extract(seen))));
         if (old == seen) {
@@ -293,14 +307,14 @@ inline void atomic_store(u8* p, T value) {
     *reinterpret_cast<volatile T*>(p) = value;
     atomic_fence();
 }
-#define GPURUN_RMW(name, expression)                                            \
-    template <class T>                                                          \
-    inline T atomic_rmw_##name(u8* p, T value) {                                \
-        return atomic_update<T>(p, [value](T old) { return T(expression); });   \
+#define GPURUN_RMW(name, expression)                                          \
+    template <class T>                                                        \
+    inline T atomic_rmw_##name(u8* p, T value) {                              \
+        return atomic_update<T>(p, [value](T old) { return T(expression); }); \
     }
 GPURUN_RMW(add, old + value)
 GPURUN_RMW(sub, old - value)
-GPURUN_RMW(and, old & value)
+GPURUN_RMW(and, old& value)
 GPURUN_RMW(or, old | value)
 GPURUN_RMW(xor, old ^ value)
 GPURUN_RMW(xchg, ((void)old, value))

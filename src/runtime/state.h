@@ -10,9 +10,9 @@
 namespace gpurun::rt {
 
 struct Process {
-    const u64* code;  // code memory
-    u32* words;       // this lane's words: word i at words[i * lane_stride]
-    u8* bytes;        // linear memories
+    const u64* code;   // code memory
+    u32* words;        // this lane's words: word i at words[i * lane_stride]
+    u8* bytes;         // linear memories
     StackWord* stack;  // where the stack of the thread is that runs
     u32 stack_begin;   // and its index among the words
     u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
@@ -26,12 +26,12 @@ struct Slots {
 // What the interpreter keeps at hand while it runs a thread; the rest is in the words.
 struct Registers {
     u32 pc;
-    Slots fp;       // slot 0
-    Slots rp;       // newest record
+    Slots fp;  // slot 0
+    Slots rp;  // newest record
     u32* instance;
-    u8* memory;     // memory 0 of the instance, and its size
+    u8* memory;  // memory 0 of the instance, and its size
     u64 memory_size;
-    u32 dirty;      // pieces of the process's bytes that were written
+    u32 dirty;  // pieces of the process's bytes that were written
     Trap trap;
 };
 
@@ -41,10 +41,10 @@ inline constexpr u64 chunk_elements = 4 << 10;
 
 // What an out-of-line instruction wants next.
 enum class Outcome : u32 {
-    next,     // go on at pc
-    again,    // a call, or a part of a long operation: look at the quantum, then go on at pc
-    trap,     // registers.trap says why; pc stands at the instruction
-    leave,    // the thread's state was set
+    next,   // go on at pc
+    again,  // a call, or a part of a long operation: look at the quantum, then go on at pc
+    trap,   // registers.trap says why; pc stands at the instruction
+    leave,  // the thread's state was set
 };
 
 inline u32& word(u32* base, u32 index) { return base[usize(index) * lane_stride]; }
@@ -73,7 +73,9 @@ template <class T>
 inline void set(Slots slots, u32 index, T value) {
     store_slot<T>(slots.first + usize(index) * slot_stride, value);
 }
-inline Slots slots_at(const Process& p, u32 index) { return word_at(Slots{p.stack}, index - p.stack_begin); }
+inline Slots slots_at(const Process& p, u32 index) {
+    return word_at(Slots{p.stack}, index - p.stack_begin);
+}
 inline u32 index_of(const Process& p, Slots slots) {
     return p.stack_begin + u32(distance({p.stack}, slots));
 }
@@ -99,7 +101,8 @@ inline bool in_bounds(u64 address, u64 count, u64 size) {
 // before as well, so that a store may cross its end.
 inline void mark_dirty(const Process& p, Registers& r, const u8* at, u64 count) {
     if (count == 0) return;
-    u64 first = u64(at - p.bytes) >> p.dirty_shift, last = (u64(at - p.bytes) + count - 1) >> p.dirty_shift;
+    u64 first = u64(at - p.bytes) >> p.dirty_shift,
+        last = (u64(at - p.bytes) + count - 1) >> p.dirty_shift;
     r.dirty |= u32((u64{2} << last) - (u64{1} << first));
 }
 
@@ -124,7 +127,8 @@ inline Outcome trap(Registers& r, Trap why) {
 inline const FuncInfo& function_of(const Process& p, u32 ref) {
     u32 instances = word(p.words, process_instances);
     const u32* instance = word_at(p.words, word(p.words, instances + ref_instance(ref)));
-    return reinterpret_cast<const FuncInfo*>(p.code + module_of(p, instance).funcs)[ref_function(ref)];
+    return reinterpret_cast<const FuncInfo*>(p.code +
+                                             module_of(p, instance).funcs)[ref_function(ref)];
 }
 
 // Types are positions of TypeInfos; the supertypes follow each.
@@ -137,9 +141,9 @@ inline bool is_subtype(const Process& p, u32 sub, u32 super) {
 
 // The references of an element segment, wherever they are kept.
 struct ElemSegment {
-    u32 size;        // 0 once dropped
-    u32 evaluated;   // index of the references, or 0
-    u32 code_at;     // position of the function indices
+    u32 size;       // 0 once dropped
+    u32 evaluated;  // index of the references, or 0
+    u32 code_at;    // position of the function indices
     u32 instance_no;
 
     ElemSegment(const Process& p, const u32* instance, u32 segment) {

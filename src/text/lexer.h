@@ -14,14 +14,15 @@ namespace gpurun::text {
 
 struct Token {
     enum class Kind : u8 {
-        left, right,   // parentheses
-        keyword,       // starts with a lower-case letter, nan and inf included
-        id,            // $name or $"name"
-        string,        // its escapes are well-formed
-        natural,       // an integer without a sign
-        integer,       // one with a sign
-        real,          // any other number, but for nan and inf without a sign
-        reserved,      // looks like a token, means nothing
+        left,
+        right,     // parentheses
+        keyword,   // starts with a lower-case letter, nan and inf included
+        id,        // $name or $"name"
+        string,    // its escapes are well-formed
+        natural,   // an integer without a sign
+        integer,   // one with a sign
+        real,      // any other number, but for nan and inf without a sign
+        reserved,  // looks like a token, means nothing
         error,
         end,
     };
@@ -38,8 +39,8 @@ struct Annotation {
     enum class Kind : u8 { name, custom, branch_hint };
 
     Kind kind;
-    u32 at;                        // index of the token it stands before
-    std::vector<Token> contents;   // between the name and the closing parenthesis; links unset
+    u32 at;                       // index of the token it stands before
+    std::vector<Token> contents;  // between the name and the closing parenthesis; links unset
     Position position;
 };
 

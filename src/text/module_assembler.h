@@ -27,12 +27,12 @@ struct IndexSpace {
     const char* what;  // as messages call it
     u32 count = 0;
     std::unordered_map<std::string_view, u32> ids;
-    NameMap names;     // for the name section, sorted by index
+    NameMap names;  // for the name section, sorted by index
 };
 
 struct Section {
     wasm::Bytes bytes;
-    u32 count = 0;     // entries
+    u32 count = 0;                                // entries
     std::vector<std::pair<u32, Position>> lines;  // offset in `bytes`
 
     void append(const Section& other);
@@ -76,8 +76,21 @@ private:
     };
 
     enum SectionId : u8 {
-        custom, type, import, function, table, memory, global, export_, start, element, code,
-        data, data_count, tag, section_count
+        custom,
+        type,
+        import,
+        function,
+        table,
+        memory,
+        global,
+        export_,
+        start,
+        element,
+        code,
+        data,
+        data_count,
+        tag,
+        section_count
     };
 
     struct Custom {
@@ -113,7 +126,7 @@ private:
     void elem_field();
     void data_field();
     u32 segment_target(std::string_view keyword, const IndexSpace& space);  // 0 if there is none
-    bool address_type();  // true: i64
+    bool address_type();                                                    // true: i64
     void limits(Bytes& out, bool is_64, bool may_be_shared);
     void table_type(Bytes& out, bool is_64);
     void memory_type(Bytes& out, bool is_64);
@@ -158,20 +171,32 @@ private:
     // assemble_body.cpp: instructions
     struct Frame {
         enum class Kind : u8 {
-            body,                               // up to a right parenthesis that is not ours
-            block, if_, else_, try_, catch_, catch_all,  // not folded: up to `end`
-            plain,                              // "(i32.add": operands, then the instruction
-            folded_block,                       // "(block": instructions, then `end`
-            condition, then, after_then, folded_else,            // "(if"
-            before_do, do_, clauses, folded_catch, folded_catch_all,  // "(try"
-            closing,                            // "(if" or "(try" that can only end
-            delegated,                          // "(try" that needs no `end`
+            body,  // up to a right parenthesis that is not ours
+            block,
+            if_,
+            else_,
+            try_,
+            catch_,
+            catch_all,     // not folded: up to `end`
+            plain,         // "(i32.add": operands, then the instruction
+            folded_block,  // "(block": instructions, then `end`
+            condition,
+            then,
+            after_then,
+            folded_else,  // "(if"
+            before_do,
+            do_,
+            clauses,
+            folded_catch,
+            folded_catch_all,  // "(try"
+            closing,           // "(if" or "(try" that can only end
+            delegated,         // "(try" that needs no `end`
         };
         Kind kind;
         Position position;
-        u32 pending = 0;          // plain, condition: where its bytes start in pending_
+        u32 pending = 0;  // plain, condition: where its bytes start in pending_
         bool has_catch = false;
-        std::string_view id = {};   // condition: the label to come
+        std::string_view id = {};  // condition: the label to come
         std::string hint = {};
     };
     struct Label {
@@ -180,8 +205,8 @@ private:
     };
     void start_body();
     void function_body(Section& out);
-    void expression(Section& out);           // instructions up to a right parenthesis, and `end`
-    void folded_expression(Section& out);    // one folded instruction, and `end`
+    void expression(Section& out);         // instructions up to a right parenthesis, and `end`
+    void folded_expression(Section& out);  // one folded instruction, and `end`
     void instructions(Section& out, bool only_one);
     void open_parenthesis();
     void open_folded(Op op, const Token& word);
@@ -250,13 +275,13 @@ private:
     const char* first_definition_ = nullptr;  // after which no import may follow
     std::vector<Type> types_;
     std::unordered_map<std::string, u32> type_by_key_;  // types that may be used implicitly
-    u32 current_type_ = 0;  // being read, if in_type_
+    u32 current_type_ = 0;                              // being read, if in_type_
     bool in_type_ = false;
     Section sections_[section_count];
     std::vector<Custom> customs_;
     std::vector<std::pair<u32, NameMap>> local_names_, label_names_;
     std::vector<std::pair<u32, NameMap>> hints_;  // by function: offset and payload
-    bool uses_data_ = false;  // by instructions, which need the data count
+    bool uses_data_ = false;                      // by instructions, which need the data count
 
     // The body being read.
     IndexSpace locals_{"local", 0, {}, {}};
@@ -267,7 +292,7 @@ private:
     bool in_function_ = false;
     u32 current_func_ = 0;
     std::vector<Frame> frames_;
-    Bytes pending_;   // instructions that wait for their operands
+    Bytes pending_;  // instructions that wait for their operands
     Bytes scratch_;
     Section* out_ = nullptr;
 };

@@ -24,13 +24,22 @@ inline constexpr u32 max_either_nesting = 16;  // then "alternatives nest too de
 // NaN patterns, references without a number, and alternatives.
 struct Value {
     enum class Kind : u8 {
-        i32, i64, f32, f64,  // bits[0]
-        v128,                // bits: the low and the high half; `shape` says what its lanes are
-        ref_null,            // of type `heap`; without one, any null
-        ref_extern,          // the host's external reference `number`; without one, any but null
-        ref_host,            // the host's reference `number`, internalised to (ref any)
-        ref_func, ref_any, ref_eq, ref_i31, ref_struct, ref_array, ref_exn,  // any but null
-        either,              // matches if one of `alternatives` does
+        i32,
+        i64,
+        f32,
+        f64,         // bits[0]
+        v128,        // bits: the low and the high half; `shape` says what its lanes are
+        ref_null,    // of type `heap`; without one, any null
+        ref_extern,  // the host's external reference `number`; without one, any but null
+        ref_host,    // the host's reference `number`, internalised to (ref any)
+        ref_func,
+        ref_any,
+        ref_eq,
+        ref_i31,
+        ref_struct,
+        ref_array,
+        ref_exn,  // any but null
+        either,   // matches if one of `alternatives` does
     };
 
     Kind kind = Kind::i32;
@@ -70,23 +79,23 @@ struct Action {
 
 struct Command {
     enum class Kind : u8 {
-        module,                 // module: instantiate it; it is the latest instance then
-        module_definition,      // module: load it, do not instantiate
-        module_instance,        // instantiate the definition `target` (or the latest) as `name`
-        register_,              // make the instance `target` (or the latest) importable as `name`
-        action,                 // action
-        assert_return,          // action, results
-        assert_trap,            // action or module, message
-        assert_exhaustion,      // action, message
-        assert_exception,       // action
-        assert_suspension,      // action, message
-        assert_malformed,       // module, message
+        module,             // module: instantiate it; it is the latest instance then
+        module_definition,  // module: load it, do not instantiate
+        module_instance,    // instantiate the definition `target` (or the latest) as `name`
+        register_,          // make the instance `target` (or the latest) importable as `name`
+        action,             // action
+        assert_return,      // action, results
+        assert_trap,        // action or module, message
+        assert_exhaustion,  // action, message
+        assert_exception,   // action
+        assert_suspension,  // action, message
+        assert_malformed,   // module, message
         assert_malformed_custom,
         assert_invalid,
         assert_invalid_custom,
         assert_unlinkable,
-        thread,                 // run `commands` in a thread `name` that sees only `shared`
-        wait,                   // wait for the thread `name`
+        thread,  // run `commands` in a thread `name` that sees only `shared`
+        wait,    // wait for the thread `name`
     };
 
     Kind kind = Kind::module;

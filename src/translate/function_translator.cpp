@@ -280,7 +280,8 @@ void FunctionTranslator::preserve_local(u32 local) {
     // Many unsettled operands would be looked at again and again: settle them for good.
     if (operands_.size() - settled_ > 64) return settle_all();
     for (usize i = settled_; i < operands_.size(); i++) {
-        if (operands_[i].place == Operand::in_local && operands_[i].local == local) settle(operands_[i]);
+        if (operands_[i].place == Operand::in_local && operands_[i].local == local)
+            settle(operands_[i]);
     }
 }
 
@@ -289,8 +290,8 @@ void FunctionTranslator::set_local(u32 index, bool tee) {
     u32 result_at = result_at_;
     Operand value = pop();
     bool is_itself = value.place == Operand::in_local && value.local == index;
-    if (value.place == Operand::in_slot && result_at != none && a_of(code[result_at]) == value.slot &&
-        local_uses_[index] == 0) {
+    if (value.place == Operand::in_slot && result_at != none &&
+        a_of(code[result_at]) == value.slot && local_uses_[index] == 0) {
         code[result_at] = (code[result_at] & ~(u64{0xffff} << 16)) | u64(slot) << 16;
         forget_result();
     } else if (!is_itself) {

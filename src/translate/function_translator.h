@@ -52,10 +52,10 @@ private:
     struct Operand {
         enum Place : u8 { in_slot, in_local, constant } place;
         SlotKind kind;
-        u32 slot;    // its own slot
-        u32 local;   // in_local: which, and its slot
+        u32 slot;   // its own slot
+        u32 local;  // in_local: which, and its slot
         u32 local_slot;
-        u64 bits;    // constant
+        u64 bits;           // constant
         u32 in_map = none;  // number in map->operands
     };
 
@@ -69,13 +69,13 @@ private:
 
     struct Control {
         Op op;
-        u32 height;      // operands below its parameters
-        u32 base_slot;   // slot of its first parameter, and of its first result
-        u32 start;       // loop: position of its head
-        u32 fixups = none;       // branches to its end, a list in fixups_
-        u32 else_fixup = none;   // if: the branch to else; try: the chain of catches
+        u32 height;                // operands below its parameters
+        u32 base_slot;             // slot of its first parameter, and of its first result
+        u32 start;                 // loop: position of its head
+        u32 fixups = none;         // branches to its end, a list in fixups_
+        u32 else_fixup = none;     // if: the branch to else; try: the chain of catches
         u32 handler_fixup = none;  // try, try_table: the try_begin
-        u32 outer_tries, tries;  // open handlers outside, and where we are in it
+        u32 outer_tries, tries;    // open handlers outside, and where we are in it
         bool has_catch_all = false;
         std::span<const wasm::ValType> params, results;
         u32 clauses = 0, clause_count = 0;  // try_table: where its list starts
@@ -127,7 +127,7 @@ private:
     }
     Operand pop();
     void drop_to(u32 height);
-    u32 slot_of(Operand& operand);  // puts constants into their slots
+    u32 slot_of(Operand& operand);                 // puts constants into their slots
     static u32 place_of(const Operand& operand) {  // of one that is no constant
         return operand.place == Operand::in_local ? operand.local_slot : operand.slot;
     }
@@ -141,7 +141,9 @@ private:
     void settle_top(u32 count);
     void preserve_local(u32 local);  // before it changes
     void set_local(u32 index, bool tee);
-    void note_slot(u32 end) { if (end > max_slot_) max_slot_ = end; }
+    void note_slot(u32 end) {
+        if (end > max_slot_) max_slot_ = end;
+    }
 
     // Control
     void block_types(const Instr& instr, std::span<const wasm::ValType>& params,
@@ -193,14 +195,16 @@ private:
     void ref_func(u32 func);
     u32 code_type(s64 heap) const;
     u32 field_word(u32 type_id, u32 field);
-    const wasm::SubType& type_at(u32 type_index) const { return module_.types[module_.type_ids[type_index]]; }
+    const wasm::SubType& type_at(u32 type_index) const {
+        return module_.types[module_.type_ids[type_index]];
+    }
     bool memory_is_64(u32 memory) const { return module_.memories[memory].limits.is_64; }
     bool table_is_64(u32 table) const { return module_.tables[table].type.limits.is_64; }
 
     const wasm::Module& module_;
     const InstanceLayout& layout_;
     const bool metered_;
-    bool far_ = false;         // no short forward branches: the function is too long for them
+    bool far_ = false;  // no short forward branches: the function is too long for them
     bool needs_far_ = false;
 
     std::vector<LocalRun> local_runs_;
@@ -212,15 +216,15 @@ private:
     std::span<const wasm::ValType> results_;
     u32 top_slot_ = 0, max_slot_ = 0;
     u32 max_tries_ = 0;
-    u32 settled_ = 0;       // operands below this one are all in their slots
+    u32 settled_ = 0;  // operands below this one are all in their slots
     std::unordered_map<u32, std::vector<u32>> field_words_;  // by type id: where its fields begin
-    std::vector<u32> stubs_;   // br_table, by depth: entries that wait for a stub
-    u32 result_at_ = none;  // instruction whose result is the newest operand
-    u32 charge_at_ = none;  // open charge instruction
-    u32 offset_ = 0;        // of the wasm instruction being translated
+    std::vector<u32> stubs_;  // br_table, by depth: entries that wait for a stub
+    u32 result_at_ = none;    // instruction whose result is the newest operand
+    u32 charge_at_ = none;    // open charge instruction
+    u32 offset_ = 0;          // of the wasm instruction being translated
     u32 entry_ = 0;
     bool dead_ = false;
-    u32 dead_depth_ = 0;    // blocks opened since the code became dead
+    u32 dead_depth_ = 0;  // blocks opened since the code became dead
 };
 
 constexpr SlotKind slot_kind(wasm::ValType type) {

@@ -19,13 +19,13 @@ constexpr u32 words_of(wasm::ValType type) {
 }
 
 struct InstanceLayout {
-    u32 memories, tables, tags;       // each word: index of the record or tag
-    u32 imported_funcs;               // each word: function reference
-    u32 imported_globals;             // each word: index of the global's first word
-    u32 data_state, elem_state;       // see abi/layout.h
-    std::vector<u32> globals;         // own globals: first word; indexed by global index
+    u32 memories, tables, tags;           // each word: index of the record or tag
+    u32 imported_funcs;                   // each word: function reference
+    u32 imported_globals;                 // each word: index of the global's first word
+    u32 data_state, elem_state;           // see abi/layout.h
+    std::vector<u32> globals;             // own globals: first word; indexed by global index
     std::vector<bool> elem_is_evaluated;  // kept as references in the process's words
-    u32 words;                        // size of the instance
+    u32 words;                            // size of the instance
 
     explicit InstanceLayout(const wasm::Module& module);
 };

@@ -20,7 +20,9 @@ bool FunctionTranslator::translate_instantiate() {
         i.b = b;
         translate_instr(i);
     };
-    auto address_kind = [](const wasm::Limits& limits) { return limits.is_64 ? SlotKind::i64 : SlotKind::i32; };
+    auto address_kind = [](const wasm::Limits& limits) {
+        return limits.is_64 ? SlotKind::i64 : SlotKind::i32;
+    };
 
     for (u32 i = module_.imported_globals; i < module_.globals.size(); i++) {
         translate_expression(module_.globals[i].init);

@@ -55,21 +55,21 @@ struct Relations {
 constexpr auto relations = [] {
     std::array<Relations, usize(CodeOp::count)> table{};
     auto at = [&](CodeOp op) -> Relations& { return table[usize(op)]; };
-#define COMPARE(T, name, inverse, other_way)                                                     \
-    at(CodeOp::T##_##name) = {CodeOp::br_##T##_##name, CodeOp::br_##T##_##inverse,               \
-                              CodeOp::T##_##other_way};                                          \
-    at(CodeOp::T##_##name##_k) = {CodeOp::br_##T##_##name##_k, CodeOp::br_##T##_##inverse##_k,   \
+#define COMPARE(T, name, inverse, other_way)                                                   \
+    at(CodeOp::T##_##name) = {CodeOp::br_##T##_##name, CodeOp::br_##T##_##inverse,             \
+                              CodeOp::T##_##other_way};                                        \
+    at(CodeOp::T##_##name##_k) = {CodeOp::br_##T##_##name##_k, CodeOp::br_##T##_##inverse##_k, \
                                   CodeOp::count};
-#define COMPARES(T)               \
-    COMPARE(T, eq, ne, eq)        \
-    COMPARE(T, ne, eq, ne)        \
-    COMPARE(T, lt_s, ge_s, gt_s)  \
-    COMPARE(T, lt_u, ge_u, gt_u)  \
-    COMPARE(T, gt_s, le_s, lt_s)  \
-    COMPARE(T, gt_u, le_u, lt_u)  \
-    COMPARE(T, le_s, gt_s, ge_s)  \
-    COMPARE(T, le_u, gt_u, ge_u)  \
-    COMPARE(T, ge_s, lt_s, le_s)  \
+#define COMPARES(T)              \
+    COMPARE(T, eq, ne, eq)       \
+    COMPARE(T, ne, eq, ne)       \
+    COMPARE(T, lt_s, ge_s, gt_s) \
+    COMPARE(T, lt_u, ge_u, gt_u) \
+    COMPARE(T, gt_s, le_s, lt_s) \
+    COMPARE(T, gt_u, le_u, lt_u) \
+    COMPARE(T, le_s, gt_s, ge_s) \
+    COMPARE(T, le_u, gt_u, ge_u) \
+    COMPARE(T, ge_s, lt_s, le_s) \
     COMPARE(T, ge_u, lt_u, le_u)
     COMPARES(i32)
     COMPARES(i64)
@@ -85,8 +85,9 @@ constexpr auto relations = [] {
     at(CodeOp::f64_eq).branch_if_false = CodeOp::br_f64_ne;
     at(CodeOp::f64_ne).branch_if_false = CodeOp::br_f64_eq;
     at(CodeOp::i64_eqz) = {CodeOp::br_i64_eq_k, CodeOp::br_i64_ne_k, CodeOp::count};
-    for (CodeOp op : {CodeOp::i32_add, CodeOp::i32_mul, CodeOp::i32_and, CodeOp::i32_or, CodeOp::i32_xor,
-                      CodeOp::i64_add, CodeOp::i64_mul, CodeOp::i64_and, CodeOp::i64_or, CodeOp::i64_xor})
+    for (CodeOp op :
+         {CodeOp::i32_add, CodeOp::i32_mul, CodeOp::i32_and, CodeOp::i32_or, CodeOp::i32_xor,
+          CodeOp::i64_add, CodeOp::i64_mul, CodeOp::i64_and, CodeOp::i64_or, CodeOp::i64_xor})
         at(op).swapped = op;
     return table;
 }();

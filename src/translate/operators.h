@@ -10,14 +10,24 @@ namespace gpurun::translate {
 // The shape of a wasm operator's code.
 enum class Shape : u8 {
     other,  // translated by hand
-    unary, binary, ternary,
+    unary,
+    binary,
+    ternary,
     binary_int,   // has a form with a constant
     compare_int,  // the same, and branches
     compare_float,
-    lane_get, lane_set,
-    load, store,  // plain and general form
-    vec_load, vec_store, vec_load_lane, vec_store_lane,
-    atomic_load, atomic_store, atomic_rmw, atomic_cmpxchg,
+    lane_get,
+    lane_set,
+    load,
+    store,  // plain and general form
+    vec_load,
+    vec_store,
+    vec_load_lane,
+    vec_store_lane,
+    atomic_load,
+    atomic_store,
+    atomic_rmw,
+    atomic_cmpxchg,
 };
 
 struct Operator {

@@ -34,8 +34,10 @@ Error frame_error(const wasm::Module& module, u32 func) {
             module.funcs[func].code};
 }
 
-std::vector<Piece> split(const wasm::Module& module, const InstanceLayout& layout, const Options& options) {
-    u32 threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+std::vector<Piece> split(const wasm::Module& module, const InstanceLayout& layout,
+                         const Options& options) {
+    u32 threads =
+        options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     constexpr u32 bytes_worth_a_thread = 256 << 10;
     u64 bytes = 0;
     for (const wasm::Func& func : module.funcs) bytes += func.end - func.code;
@@ -57,7 +59,8 @@ std::vector<Piece> split(const wasm::Module& module, const InstanceLayout& layou
 
 FunctionCode finish_alone(FunctionTranslator& translator, FunctionCode result) {
     result.words = std::move(translator.code);
-    for (const CallFixup& call : translator.calls) result.callees.push_back({call.position, call.func});
+    for (const CallFixup& call : translator.calls)
+        result.callees.push_back({call.position, call.func});
     return result;
 }
 
@@ -67,7 +70,8 @@ Result<Code> translate(const wasm::Module& module, const Options& options) {
     Code result{{}, {}, 0, InstanceLayout(module)};
     std::vector<Piece> pieces = split(module, result.layout, options);
     std::vector<std::thread> threads;
-    for (usize i = 1; i < pieces.size(); i++) threads.emplace_back([&pieces, i] { pieces[i].translate(); });
+    for (usize i = 1; i < pieces.size(); i++)
+        threads.emplace_back([&pieces, i] { pieces[i].translate(); });
     if (!pieces.empty()) pieces[0].translate();
     for (std::thread& thread : threads) thread.join();
 
@@ -87,7 +91,8 @@ Result<Code> translate(const wasm::Module& module, const Options& options) {
         u32 base = u32(result.words.size());
         bases.push_back(base);
         for (u32 entry : piece.entries) result.entries.push_back(base + entry);
-        result.words.insert(result.words.end(), piece.translator.code.begin(), piece.translator.code.end());
+        result.words.insert(result.words.end(), piece.translator.code.begin(),
+                            piece.translator.code.end());
         piece.translator.code = {};
     }
     result.instantiate = u32(result.words.size());
@@ -117,8 +122,9 @@ FunctionMap map_function(const wasm::Module& module, u32 func, const Options& op
     return map;
 }
 
-std::optional<FunctionCode> translate_function(const wasm::Module& module, const InstanceLayout& layout,
-                                               u32 func, const Options& options) {
+std::optional<FunctionCode> translate_function(const wasm::Module& module,
+                                               const InstanceLayout& layout, u32 func,
+                                               const Options& options) {
     FunctionTranslator translator(module, layout, options.metered);
     FunctionCode result;
     translator.map = &result.map;
@@ -126,7 +132,8 @@ std::optional<FunctionCode> translate_function(const wasm::Module& module, const
     return finish_alone(translator, std::move(result));
 }
 
-std::optional<FunctionCode> translate_instantiate(const wasm::Module& module, const InstanceLayout& layout) {
+std::optional<FunctionCode> translate_instantiate(const wasm::Module& module,
+                                                  const InstanceLayout& layout) {
     FunctionTranslator translator(module, layout, false);
     if (!translator.translate_instantiate()) return std::nullopt;
     return finish_alone(translator, {});

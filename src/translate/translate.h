@@ -52,8 +52,8 @@ struct FunctionMap {
         u32 slot;
         u32 below;  // the next older one, or none
     };
-    std::vector<Line> lines;        // by position
-    std::vector<Point> points;      // by position
+    std::vector<Line> lines;    // by position
+    std::vector<Point> points;  // by position
     std::vector<Operand> operands;
     std::vector<u32> local_slots;
     u32 frame_slots = 0;
@@ -73,8 +73,10 @@ struct FunctionCode {
     FunctionMap map;
 };
 // Nothing where translate() fails.
-std::optional<FunctionCode> translate_function(const wasm::Module& module, const InstanceLayout& layout,
-                                               u32 func, const Options& options);
-std::optional<FunctionCode> translate_instantiate(const wasm::Module& module, const InstanceLayout& layout);
+std::optional<FunctionCode> translate_function(const wasm::Module& module,
+                                               const InstanceLayout& layout, u32 func,
+                                               const Options& options);
+std::optional<FunctionCode> translate_instantiate(const wasm::Module& module,
+                                                  const InstanceLayout& layout);
 
 }  // namespace gpurun::translate

@@ -243,7 +243,8 @@ void FunctionTranslator::br_on_null(const Instr& instr) {
     top_slot_ += 1;
     if (ref.place == Operand::in_local) local_uses_[ref.local]++;
     settle_top(1);
-    branch_if({Operand::in_slot, SlotKind::ref, operands_.back().slot, 0, 0, 0}, true, label(instr.a));
+    branch_if({Operand::in_slot, SlotKind::ref, operands_.back().slot, 0, 0, 0}, true,
+              label(instr.a));
     pop();
 }
 
@@ -253,7 +254,8 @@ void FunctionTranslator::br_on_cast(const Instr& instr) {
     note_slot(test + 1);
     emit(CodeOp::ref_test, test, ref, instr.b >> 1 & 1);
     emit_pair(code_type(instr.heap2));
-    branch_if({Operand::in_slot, SlotKind::i32, test, 0, 0, 0}, instr.op == Op::br_on_cast, label(instr.a));
+    branch_if({Operand::in_slot, SlotKind::i32, test, 0, 0, 0}, instr.op == Op::br_on_cast,
+              label(instr.a));
 }
 
 // ---- blocks ------------------------------------------------------------------------
@@ -353,7 +355,8 @@ void FunctionTranslator::finish_try_table(Control& control) {
     for (u32 i = 0; i < control.clause_count; i++) {
         wasm::CatchClause clause = clauses.catch_clause();
         bool has_tag = clause.kind <= wasm::CatchClause::catch_ref;
-        bool has_ref = clause.kind == wasm::CatchClause::catch_ref || clause.kind == wasm::CatchClause::catch_all_ref;
+        bool has_ref = clause.kind == wasm::CatchClause::catch_ref ||
+                       clause.kind == wasm::CatchClause::catch_all_ref;
         u32 skip = none;
         if (has_tag) {
             u32 at = emit_imm(CodeOp::catch_tag, 0, 0);
@@ -444,7 +447,8 @@ void FunctionTranslator::translate_call(const Instr& instr) {
     const wasm::FuncType& type = is_direct ? module_.func_type(instr.a) : type_at(instr.a).func;
     u32 callee = is_direct ? 0 : pop_slot();  // index or reference
     settle_all();
-    u32 base = type.params.empty() ? top_slot_ : operands_[operands_.size() - type.params.size()].slot;
+    u32 base =
+        type.params.empty() ? top_slot_ : operands_[operands_.size() - type.params.size()].slot;
     u32 words = words_of(type.params);
     if (is_tail) close_tries(controls_.back().tries);
     add_point(false);

@@ -178,7 +178,8 @@ void FunctionTranslator::translate_object(const Instr& instr) {
             return push_result(emit(CodeOp::array_len, top_slot_, ref), SlotKind::i32);
         }
         case Op::array_fill: {
-            u32 count = pop_own_slot(), value = pop_slot(), index = pop_own_slot(), ref = pop_slot();
+            u32 count = pop_own_slot(), value = pop_slot(), index = pop_own_slot(),
+                ref = pop_slot();
             emit(CodeOp::array_fill, ref, index, value);
             code.push_back(code_word(CodeOp(0), count, u32(element)));
             return;
@@ -192,7 +193,8 @@ void FunctionTranslator::translate_object(const Instr& instr) {
         }
         default: {  // array.init_data, array.init_elem
             bool is_data = instr.op == Op::array_init_data;
-            u32 count = pop_own_slot(), from = pop_own_slot(), index = pop_own_slot(), ref = pop_slot();
+            u32 count = pop_own_slot(), from = pop_own_slot(), index = pop_own_slot(),
+                ref = pop_slot();
             emit(is_data ? CodeOp::array_init_data : CodeOp::array_init_elem, ref, index, from);
             code.push_back(code_word(CodeOp(0), count, u32(element)));
             emit_pair(instr.b);

@@ -160,9 +160,11 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
 // ---- numbers -----------------------------------------------------------------------
 
 // Folds a constant operand in, where there is a form for it; otherwise does nothing.
-bool FunctionTranslator::translate_with_constant(CodeOp op, SlotKind kind, Operand left, Operand right) {
+bool FunctionTranslator::translate_with_constant(CodeOp op, SlotKind kind, Operand left,
+                                                 Operand right) {
     bool is_64 = words_of(left.kind) == 2;
-    if (left.place == Operand::constant && right.place != Operand::constant && swapped(op) != CodeOp::count) {
+    if (left.place == Operand::constant && right.place != Operand::constant &&
+        swapped(op) != CodeOp::count) {
         std::swap(left, right);
         op = swapped(op);
     }
@@ -378,8 +380,10 @@ void FunctionTranslator::translate_global(const Instr& instr) {
         at = emit(is_get ? CodeOp::global_get_imported : CodeOp::global_set_imported, slot, words);
         emit_pair(layout_.imported_globals + instr.a);
     } else {
-        static constexpr CodeOp gets[] = {CodeOp::global_get_32, CodeOp::global_get_64, CodeOp::global_get_128};
-        static constexpr CodeOp sets[] = {CodeOp::global_set_32, CodeOp::global_set_64, CodeOp::global_set_128};
+        static constexpr CodeOp gets[] = {CodeOp::global_get_32, CodeOp::global_get_64,
+                                          CodeOp::global_get_128};
+        static constexpr CodeOp sets[] = {CodeOp::global_set_32, CodeOp::global_set_64,
+                                          CodeOp::global_set_128};
         at = emit_imm((is_get ? gets : sets)[words / 2], slot, layout_.globals[instr.a]);
     }
     if (is_get) push_result(at, kind);

@@ -20,11 +20,18 @@ enum class Op : u16 {
 // What follows the opcode. The fields of Instr that it fills are named beside it.
 enum class Imm : u8 {
     none,
-    zero,           // one zero byte (atomic.fence)
-    block,          // block_type
-    label,          // a = depth
-    br_table,       // list of count labels, then a = default
-    func, local, global, table, type, tag, data, elem,  // a = index
+    zero,      // one zero byte (atomic.fence)
+    block,     // block_type
+    label,     // a = depth
+    br_table,  // list of count labels, then a = default
+    func,
+    local,
+    global,
+    table,
+    type,
+    tag,
+    data,
+    elem,           // a = index
     type_table,     // a = type, b = table
     memory,         // a = memory
     memory_memory,  // a = destination, b = source
@@ -41,12 +48,29 @@ enum class Imm : u8 {
                     // heap = source, heap2 = target
     select_t,       // list of count value types
     try_table,      // block_type, then list of count catch clauses
-    i32, i64, f32, f64,  // bits
-    v128, shuffle,  // bytes
-    lane2, lane4, lane8, lane16,           // lane
-    mem0, mem1, mem2, mem3, mem4,          // align, a = memory, bits = offset
-    amem0, amem1, amem2, amem3,            // the same, alignment exactly natural
-    lmem0, lmem1, lmem2, lmem3,            // the same, then lane
+    i32,
+    i64,
+    f32,
+    f64,  // bits
+    v128,
+    shuffle,  // bytes
+    lane2,
+    lane4,
+    lane8,
+    lane16,  // lane
+    mem0,
+    mem1,
+    mem2,
+    mem3,
+    mem4,  // align, a = memory, bits = offset
+    amem0,
+    amem1,
+    amem2,
+    amem3,  // the same, alignment exactly natural
+    lmem0,
+    lmem1,
+    lmem2,
+    lmem3,  // the same, then lane
 };
 
 struct OpInfo {
@@ -79,8 +103,8 @@ struct Instr {
     Imm imm = Imm::none;
     u32 offset = 0;  // of the opcode, in the module's bytes
     u32 a = 0, b = 0;
-    u32 count = 0;   // entries of the list
-    u32 list = 0;    // where the list's first entry starts, in the module's bytes
+    u32 count = 0;  // entries of the list
+    u32 list = 0;   // where the list's first entry starts, in the module's bytes
     u32 align = 0;
     u8 lane = 0;
     s64 block_type = 0;
@@ -99,7 +123,7 @@ public:
 
     bool next(Instr& instr);  // false at the end or on an error
     u32 position() const { return position_; }
-    const char* error() const { return error_; }   // nullptr if none; the suite's wording
+    const char* error() const { return error_; }  // nullptr if none; the suite's wording
     u32 error_offset() const { return error_offset_; }
 
 private:

@@ -59,10 +59,10 @@ struct Export {
 };
 
 struct Func {
-    u32 type;              // id in Module::types
-    u32 body = 0;          // first byte of the local declarations; 0 for imports
-    u32 code = 0;          // first instruction
-    u32 end = 0;           // one past the final `end`
+    u32 type;                  // id in Module::types
+    u32 body = 0;              // first byte of the local declarations; 0 for imports
+    u32 code = 0;              // first instruction
+    u32 end = 0;               // one past the final `end`
     bool is_declared = false;  // may be named by ref.func in a body
 };
 
@@ -123,7 +123,7 @@ struct Module {
     std::vector<u32> type_ids;  // type index -> id in `types`
 
     std::vector<Import> imports;
-    std::vector<Func> funcs;       // imports come first in each index space
+    std::vector<Func> funcs;  // imports come first in each index space
     std::vector<Table> tables;
     std::vector<MemoryType> memories;
     std::vector<Global> globals;

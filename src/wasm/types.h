@@ -13,10 +13,18 @@ namespace gpurun::wasm {
 // Abstract heap types. Concrete ones are numbers below `first_abstract`: ids of a TypeTable.
 enum class Heap : u32 {
     first_abstract = 0xffff00,
-    any = first_abstract, eq, i31, struct_, array, none,  // the hierarchy of any
-    func, nofunc,
-    extern_, noextern,
-    exn, noexn,
+    any = first_abstract,
+    eq,
+    i31,
+    struct_,
+    array,
+    none,  // the hierarchy of any
+    func,
+    nofunc,
+    extern_,
+    noextern,
+    exn,
+    noexn,
 };
 
 // A value type in one comparable word. Packed storage types (i8, i16) exist only in fields.
@@ -100,8 +108,8 @@ public:
     bool matches(const FuncType& sub, const FuncType& super) const;
     Heap top(u32 heap) const;  // any, func, extern_ or exn
 
-    std::string name(ValType type) const;       // "i32", "(ref null 3)", "funcref"
-    std::string heap_name(u32 heap) const;      // "func", "3"
+    std::string name(ValType type) const;   // "i32", "(ref null 3)", "funcref"
+    std::string heap_name(u32 heap) const;  // "func", "3"
 
 private:
     struct Entry {

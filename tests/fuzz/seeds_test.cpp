@@ -39,8 +39,8 @@ void expect_returns(const std::shared_ptr<const wasm::Module>& module) {
 
 TEST(Seeds, RunAndHoldEveryInstruction) {
     std::set<wasm::Op> found;
-    for (const auto& entry : fs::directory_iterator(fs::path(std::getenv("GPURUN_BUILD")) /
-                                                    "fuzz/seeds/wasm")) {
+    for (const auto& entry :
+         fs::directory_iterator(fs::path(std::getenv("GPURUN_BUILD")) / "fuzz/seeds/wasm")) {
         SCOPED_TRACE(entry.path());
         std::ifstream file(entry.path(), std::ios::binary);
         auto module = wasm::load(wasm::Bytes{std::istreambuf_iterator<char>(file), {}});

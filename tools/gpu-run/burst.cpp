@@ -20,7 +20,8 @@ using engine::Completion;
 std::string describe(const Completion& completion) {
     if (completion.kind == Completion::Kind::returned) {
         std::string text;
-        for (const engine::Value& value : completion.results) text += (text.empty() ? "" : " ") + value.to_string();
+        for (const engine::Value& value : completion.results)
+            text += (text.empty() ? "" : " ") + value.to_string();
         return text;
     }
     std::string text = completion.to_string();
@@ -36,7 +37,8 @@ std::string describe(const Completion& completion) {
 
 Result<int> run(const RunOptions& options) {
     auto module = TRY(engine::load_file(options.file));
-    if (!module->imports.empty()) return Error{options.file + ": modules with imports cannot run in many processes yet"};
+    if (!module->imports.empty())
+        return Error{options.file + ": modules with imports cannot run in many processes yet"};
     auto device = TRY(device::open_device(options.device));
     TRY(device->prepare(true));
     engine::BurstOptions burst;
@@ -47,7 +49,8 @@ Result<int> run(const RunOptions& options) {
     burst.heap_words = options.heap_words;
     burst.memory_bytes = options.memory_bytes;
     burst.fuel = options.fuel;
-    engine::BurstReport report = TRY(engine::run_burst(*device, module, burst, run_control(options.timeout)));
+    engine::BurstReport report =
+        TRY(engine::run_burst(*device, module, burst, run_control(options.timeout)));
 
     bool all_returned = true, some_stopped = false;
     std::unordered_map<std::string, u32> counts;
@@ -74,8 +77,9 @@ Result<int> run(const RunOptions& options) {
     if (options.stats) {
         char line[256];
         const device::BurstOutcome& outcome = report.outcome();
-        std::snprintf(line, sizeof line, "%u processes on %s in %.6f s, %.0f/s, %u slots", report.processes(),
-                      device->info().id.c_str(), outcome.seconds, report.processes() / outcome.seconds, outcome.slots);
+        std::snprintf(line, sizeof line, "%u processes on %s in %.6f s, %.0f/s, %u slots",
+                      report.processes(), device->info().id.c_str(), outcome.seconds,
+                      report.processes() / outcome.seconds, outcome.slots);
         say(line);
     }
     if (some_stopped) return finish_output(was_interrupted() ? exit_interrupted : exit_timeout);

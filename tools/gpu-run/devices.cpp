@@ -30,12 +30,16 @@ std::string as_json(const DeviceInfo& d) {
     char text[1024];
     std::snprintf(text, sizeof text,
                   "  {\"id\": %s, \"name\": %s, \"driver\": %s, \"capability\": \"%u.%u\", "
-                  "\"multiprocessors\": %u, \"lanes\": %u, \"memory_total\": %" PRIu64 ", "
-                  "\"memory_free\": %" PRIu64 ", \"watchdog\": %s, "
-                  "\"fits\": {\"64KiB\": %" PRIu64 ", \"1MiB\": %" PRIu64 ", \"16MiB\": %" PRIu64 "}}",
-                  quoted(d.id).c_str(), quoted(d.name).c_str(), quoted(d.driver).c_str(), d.capability / 10,
-                  d.capability % 10, d.multiprocessors, d.lanes, d.memory_total, d.memory_free,
-                  d.has_watchdog ? "true" : "false", fitting(d, 64 << 10), fitting(d, 1 << 20), fitting(d, 16 << 20));
+                  "\"multiprocessors\": %u, \"lanes\": %u, \"memory_total\": %" PRIu64
+                  ", "
+                  "\"memory_free\": %" PRIu64
+                  ", \"watchdog\": %s, "
+                  "\"fits\": {\"64KiB\": %" PRIu64 ", \"1MiB\": %" PRIu64 ", \"16MiB\": %" PRIu64
+                  "}}",
+                  quoted(d.id).c_str(), quoted(d.name).c_str(), quoted(d.driver).c_str(),
+                  d.capability / 10, d.capability % 10, d.multiprocessors, d.lanes, d.memory_total,
+                  d.memory_free, d.has_watchdog ? "true" : "false", fitting(d, 64 << 10),
+                  fitting(d, 1 << 20), fitting(d, 16 << 20));
     return text;
 }
 
@@ -46,11 +50,14 @@ std::string as_text(const DeviceInfo& d) {
         size += std::snprintf(text + size, sizeof text - usize(size), pattern, values...);
     };
     if (d.capability)
-        add("         compute capability %u.%u, CUDA driver %s%s\n", d.capability / 10, d.capability % 10,
-            d.driver.c_str(), d.has_watchdog ? ", kernels are timed by a watchdog" : "");
+        add("         compute capability %u.%u, CUDA driver %s%s\n", d.capability / 10,
+            d.capability % 10, d.driver.c_str(),
+            d.has_watchdog ? ", kernels are timed by a watchdog" : "");
     add("         %u %s, %u lanes, %" PRIu64 " of %" PRIu64 " MiB free\n", d.multiprocessors,
-        d.capability ? "multiprocessors" : "cores", d.lanes, d.memory_free >> 20, d.memory_total >> 20);
-    add("         room for %" PRIu64 " processes of 64 KiB, %" PRIu64 " of 1 MiB, %" PRIu64 " of 16 MiB\n",
+        d.capability ? "multiprocessors" : "cores", d.lanes, d.memory_free >> 20,
+        d.memory_total >> 20);
+    add("         room for %" PRIu64 " processes of 64 KiB, %" PRIu64 " of 1 MiB, %" PRIu64
+        " of 16 MiB\n",
         fitting(d, 64 << 10), fitting(d, 1 << 20), fitting(d, 16 << 20));
     return text;
 }
@@ -62,7 +69,8 @@ int list_devices(bool json) {
     std::vector<DeviceInfo> devices = device::list_devices(missing);
     if (json) {
         print("[\n");
-        for (usize i = 0; i < devices.size(); i++) print(as_json(devices[i]) + (i + 1 < devices.size() ? ",\n" : "\n"));
+        for (usize i = 0; i < devices.size(); i++)
+            print(as_json(devices[i]) + (i + 1 < devices.size() ? ",\n" : "\n"));
         print("]\n");
     } else {
         for (const DeviceInfo& device : devices) print(as_text(device));
