@@ -150,8 +150,8 @@ $ gpu-run --device cpu --memory 1TiB --invoke grow x.wat 1
 1
 
 $ gpu-run --device nowhere --invoke neg x.wat 5
-gpu-run: unknown device "nowhere"; there are auto, cpu, cuda and cuda:N
-[1]
+gpu-run: unknown device "nowhere"; --device takes auto, cpu, cuda or cuda:N
+[2]
 
 # Sizes that no machine has.
 $ cat > wide.wat <<'X'
@@ -180,3 +180,7 @@ gpu-run: huge.wat: a memory of 281474976710656 pages does not fit the limit of 6
 $ echo '(table i64 0xffffffffffff funcref) (func (export "f"))' > table.wat; gpu-run --device cpu --invoke f table.wat
 gpu-run: table.wat: a table of 281474976710655 elements is larger than the limit of 10000000
 [1]
+
+$ gpu-run --instances 0 --invoke f huge.wat
+gpu-run: --instances takes a number of processes from 1 to 4294967295, not "0"; gpu-run --help lists the options
+[2]

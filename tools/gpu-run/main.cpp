@@ -59,6 +59,16 @@ std::optional<uint32_t> parse_small_count(std::string_view text) {
     return count && *count <= UINT32_MAX ? std::optional(uint32_t(*count)) : std::nullopt;
 }
 
+std::optional<uint32_t> parse_process_count(std::string_view text) {
+    auto count = parse_small_count(text);
+    return count && *count > 0 ? count : std::nullopt;
+}
+
+bool is_device_name(std::string_view name) {
+    if (name == "auto" || name == "cpu" || name == "cuda") return true;
+    return name.starts_with("cuda:") && parse_small_count(name.substr(5)).has_value();
+}
+
 void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--invoke", run.invoke, "call this exported function instead of _start")
         ->type_name("NAME");
@@ -67,7 +77,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
         ->type_name("DEVICE");
     add_number(app, "--instances", "N",
                "as many processes; {} in an argument is the process's number", run.instances,
-               parse_small_count, "a number of processes below 4294967296");
+               parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "with --instances: say how long it took");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
@@ -166,6 +176,9 @@ int main(int argc, char** argv) {
         if (std::string problem = misplaced(app, *command); !problem.empty())
             return usage_error(problem + "; gpu-run " + command->get_name() +
                                " --help lists its options");
+    if (!is_device_name(run.device))
+        return usage_error("unknown device \"" + run.device +
+                           "\"; --device takes auto, cpu, cuda or cuda:N");
     if (*wast) return run_scripts(files, run.device, is_quiet);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
