@@ -39,8 +39,7 @@ Result<int> run(const RunOptions& options) {
     auto module = TRY(engine::load_file(options.file));
     if (!module->imports.empty())
         return Error{options.file + ": modules with imports cannot run in many processes yet"};
-    auto device = TRY(device::open_device(options.device));
-    TRY(device->prepare(true));
+    auto device = TRY(choose_device(options.device, true));
     engine::BurstOptions burst;
     burst.processes = *options.instances;
     burst.function = options.invoke.empty() ? "_start" : options.invoke;

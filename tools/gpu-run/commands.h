@@ -26,6 +26,8 @@ struct RunOptions {
 int run_file(const RunOptions& options);
 int run_burst(const RunOptions& options);
 int list_devices(bool json);
+// Opens a device, gets it ready, and tells a person at a terminal which one it chose.
+Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts);
 int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet);
 int validate_files(const std::vector<std::string>& files, bool verbose);
 int dump_files(const std::vector<std::string>& files, const engine::ObjdumpOptions& options);

@@ -1,4 +1,6 @@
 // gpu-run devices: what is here, and what would fit.
+#include <unistd.h>
+
 #include <cinttypes>
 #include <cstdio>
 
@@ -63,6 +65,15 @@ std::string as_text(const DeviceInfo& d) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts) {
+    std::unique_ptr<device::Device> device = TRY(device::open_device(id));
+    TRY(device->prepare(for_bursts));
+    const DeviceInfo& info = device->info();
+    if (id == "auto" && info.id != "cpu" && isatty(STDERR_FILENO))
+        say("running on " + info.id + ", " + info.name);
+    return device;
+}
 
 int list_devices(bool json) {
     std::string missing;

@@ -90,8 +90,7 @@ Result<int> run(const RunOptions& options) {
                                      is_program ? none : options.arguments);
     if (!arguments) return error(arguments.error().message);
 
-    std::unique_ptr<device::Device> device = TRY(device::open_device(options.device));
-    TRY(device->prepare(false));
+    std::unique_ptr<device::Device> device = TRY(choose_device(options.device, false));
     device::RunControl control = run_control(options.timeout);
     engine::StoreOptions limits = engine::options_for(device->info());
     limits.fuel = options.fuel;

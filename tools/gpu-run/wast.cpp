@@ -32,7 +32,7 @@ std::string counts(const engine::ScriptReport& report) {
 }  // namespace
 
 int run_scripts(const std::vector<std::string>& files, const std::string& device_id, bool quiet) {
-    Result<std::unique_ptr<device::Device>> device = device::open_device(device_id);
+    Result<std::unique_ptr<device::Device>> device = choose_device(device_id, false);
     if (!device) return input_error(device.error().to_string());
     engine::ScriptReport total;
     u32 bad_files = 0;
