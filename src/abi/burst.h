@@ -12,6 +12,10 @@ struct WordRange {
 
 inline constexpr u32 burst_ranges = 3;
 
+// Stacks of a burst up to this size are in the lanes' local memory on GPUs; deeper ones are
+// slower. What a process of a burst has if nobody asks for more.
+inline constexpr u32 gang_stack_slots = 8192;
+
 // One launch that runs many processes of one template to their end. Addresses are the device's.
 struct BurstParams {
     u64 code;

@@ -10,6 +10,4 @@ std::string_view gang_ptx(unsigned capability);  // gpurun_burst, for 7.5 as 75,
 std::string_view deep_ptx();                     // the same for stacks beyond gang_stack_slots
 std::string_view solo_ptx();                     // gpurun_solo
 
-inline constexpr unsigned gang_stack_slots = 8192;  // GPURUN_LOCAL_STACK of the build
-
 }  // namespace gpurun

@@ -10,8 +10,7 @@ namespace {
 
 using wasm::ValType;
 
-// Slots of a process's stack and words of its object heap, if the user does not say.
-constexpr u32 default_stack_slots = 8 << 10;
+// Words of a process's object heap, if the user does not say.
 constexpr u32 default_heap_words = 16 << 10;
 
 bool has_objects(const wasm::Module& module) {
@@ -39,7 +38,7 @@ StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module&
     store.instances = 1;
     store.table_growth = 64;
     store.fuel = options.fuel;
-    store.stack_slots = options.stack_slots.value_or(default_stack_slots);
+    store.stack_slots = options.stack_slots.value_or(gang_stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
     store.memory_bytes =
         options.memory_bytes.value_or(memory_limit(device, module, options.processes));
@@ -101,8 +100,9 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.words.resize(next_word_);
     TRY(space_->read_words(0, burst.words));
     u32 heap_next = burst.words[process_heap_next], heap_end = burst.words[process_heap_end];
-    burst.ranges = {
-        {0, current_.stack}, {current_.stack_end - record_words, heap_next}, {heap_end, u32(next_word_)}};
+    burst.ranges = {{0, current_.stack},
+                    {current_.stack_end - record_words, heap_next},
+                    {heap_end, u32(next_word_)}};
     for (const auto& instance : instances_) {
         for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
             u32 record = instance->memories_[i].at;

@@ -136,7 +136,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         0,
         params.dirty_shift};
 #if GPURUN_LOCAL_STACK
-    u32 stack[GPURUN_LOCAL_STACK];
+    u32 stack[gang_stack_slots];
     p.stack = (StackWord*)stack;
     p.stack_begin = params.stack;
 #else

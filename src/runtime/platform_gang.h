@@ -9,7 +9,7 @@ namespace gpurun::rt {
 inline constexpr u32 lane_stride = 32;
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
-// Stacks of up to GPURUN_LOCAL_STACK slots are in the lane's local memory: its cache keeps what
+// Stacks of up to gang_stack_slots are in the lane's local memory: its cache keeps what
 // was just written, where that of global memory does not. Deeper ones lie among the words.
 #if GPURUN_LOCAL_STACK
 using StackWord = __attribute__((address_space(5))) u32;
