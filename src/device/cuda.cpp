@@ -21,7 +21,7 @@ constexpr unsigned non_blocking_stream = 1;
 constexpr u32 block_lanes = 128;
 constexpr u32 warp_lanes = 32;
 // What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
-// more than those bring (bench/results).
+// more than those bring.
 constexpr u32 gang_registers = 64;
 constexpr u32 solo_registers = 255;
 

@@ -74,12 +74,8 @@ Result<const Driver*> open_driver();
 
 // CUdevice_attribute
 enum Attribute : int {
-    attribute_max_threads_per_block = 1,
-    attribute_warp_size = 10,
-    attribute_clock_khz = 13,
     attribute_multiprocessors = 16,
     attribute_kernel_timeout = 17,
-    attribute_l2_bytes = 38,
     attribute_lanes_per_multiprocessor = 39,
     attribute_capability_major = 75,
     attribute_capability_minor = 76,

@@ -226,8 +226,7 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     TRY(append_code(words));
 
     codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types),
-                      begin, begin + position_of(code.words.size()), begin + code.instantiate,
-                      header_at});
+                      begin, begin + code.instantiate, header_at});
     u32 number = u32(codes_.size() - 1);
     code_of_[module_ptr.get()] = number;
     return number;

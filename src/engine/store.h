@@ -147,7 +147,7 @@ private:
         translate::InstanceLayout layout;
         std::vector<u32> entries;  // absolute
         std::vector<u32> types;    // local type id -> the store's
-        u32 begin, end;            // positions of its instructions
+        u32 begin;                 // position of its first instruction
         u32 instantiate, header;
     };
 

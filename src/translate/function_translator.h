@@ -79,7 +79,6 @@ private:
         bool has_catch_all = false;
         std::span<const wasm::ValType> params, results;
         u32 clauses = 0, clause_count = 0;  // try_table: where its list starts
-        bool entered_dead = false;
     };
 
     struct Fixup {
