@@ -12,7 +12,7 @@ u8* access_at(const Process& p, const Registers& r, u64 w, u64 width) {
     u64 address = c_of(w) ? get<u64>(r.fp, b_of(w)) : get<u32>(r.fp, b_of(w));
     u64 offset = p.code[r.pc + 2];
     if (address + offset < offset || !in_bounds(address + offset, width, m.size)) return nullptr;
-    return m.base + address + offset;
+    return guest_at(m.base, address + offset);
 }
 
 Outcome advance(Registers& r) {

@@ -63,8 +63,8 @@ Outcome memory_fill(const Process& p, Registers& r, u64 w) {
     Range range(r, w, high_of(operands));
     if (!in_bounds(range.to, range.count, m.size)) return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
-    mark_dirty(p, r, m.base + range.to, done);
-    fill_bytes(m.base + range.to, u8(range.from), done);
+    mark_dirty(p, r, guest_at(m.base, range.to), done);
+    fill_guest(m.base, range.to, u8(range.from), done);
     range.advance_to(done);
     return range.finish(r, done, 2);
 }
@@ -78,12 +78,12 @@ Outcome memory_copy(const Process& p, Registers& r, u64 w) {
         !in_bounds(range.from, range.count, from.size))
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
-    mark_dirty(p, r, to.base + range.to, range.count);
+    mark_dirty(p, r, guest_at(to.base, range.to), range.count);
     if (to.base == from.base && range.to > range.from) {
         u64 rest = range.count - done;
-        copy_bytes(to.base + range.to + rest, from.base + range.from + rest, done);
+        copy_guest(to.base, range.to + rest, from.base, range.from + rest, done);
     } else {
-        copy_bytes(to.base + range.to, from.base + range.from, done);
+        copy_guest(to.base, range.to, from.base, range.from, done);
         range.advance_to(done);
         range.advance_from(done);
     }
@@ -101,8 +101,8 @@ Outcome memory_init(const Process& p, Registers& r, u64 w) {
     if (!in_bounds(range.to, range.count, m.size) || !in_bounds(range.from, range.count, size))
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
-    mark_dirty(p, r, m.base + range.to, done);
-    copy_bytes(m.base + range.to, reinterpret_cast<const u8*>(p.code + info.at) + range.from, done);
+    mark_dirty(p, r, guest_at(m.base, range.to), done);
+    write_guest(m.base, range.to, reinterpret_cast<const u8*>(p.code + info.at) + range.from, done);
     range.advance_to(done);
     range.advance_from(done);
     return range.finish(r, done, 3);

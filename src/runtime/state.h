@@ -93,6 +93,20 @@ inline Memory memory_at(const Process& p, u32 index) {
     const u32* record = word_at(p.words, index);
     return {p.bytes + get<u64>(record, memory_base), get<u64>(record, memory_bytes)};
 }
+
+// All access to guest memory goes by these; how a memory lies (in one piece) is known here alone.
+// `base` is a Memory's.
+inline u8* guest_at(u8* base, u64 address) { return base + address; }
+inline void fill_guest(u8* base, u64 address, u8 value, u64 count) {
+    fill_bytes(guest_at(base, address), value, count);
+}
+inline void copy_guest(u8* to_base, u64 to, u8* from_base, u64 from, u64 count) {
+    copy_bytes(guest_at(to_base, to), guest_at(from_base, from), count);
+}
+inline void write_guest(u8* base, u64 address, const u8* from, u64 count) {
+    copy_bytes(guest_at(base, address), from, count);
+}
+
 inline bool in_bounds(u64 address, u64 count, u64 size) {
     return address <= size && count <= size - address;
 }
