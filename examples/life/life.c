@@ -20,7 +20,8 @@ static int number(const char* text, int most) {
     char* end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < 0 || value > most) die("not a number in range", text);
+    if (errno || *end || end == text || value < 0 || value > most)
+        die("not a number in range", text);
     return (int)value;
 }
 
@@ -52,7 +53,8 @@ static void draw(struct field field) {
             y++;
             continue;
         }
-        if (x >= field.width || y >= field.height) die("the drawing is larger than the field", NULL);
+        if (x >= field.width || y >= field.height)
+            die("the drawing is larger than the field", NULL);
         field.cells[y * field.width + x++] = c == '#' || c == 'O' || c == '*';
     }
 }

@@ -1,0 +1,3 @@
+module logsum
+
+go 1.21
