@@ -1,0 +1,161 @@
+"""The programs of examples/, tests/programs and tests/std, and what they must do.
+
+scripts/build-guests makes modules of them, programs_test.py runs the cases. What a case must print
+stands beside the source in expected/: SOURCE.CASE.out, .err for standard error where it is
+compared, and SOURCE.CASE.FILE for a file that it writes; of what is not text, a SHA-256 with
+.sha256 added to the name. `programs_test.py --native DIR --bless` writes these from programs
+compiled for this machine, so that they do not come from what they are to check.
+"""
+import dataclasses
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@dataclasses.dataclass
+class Beside:
+    """A file in the folder of the program's source."""
+    name: str
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    args: list
+    stdin: object = ""          # text or Beside
+    files: object = ()          # names beside the source, or {name: text or Beside}; None: no --dir at all
+    env: dict = dataclasses.field(default_factory=dict)
+    argv0: str = ""
+    code: int = 0               # 134: a trap, or a panic or abort of the native program
+    stderr: list = None         # parts that it must contain, instead of the file .err
+    written: tuple = ()         # files that must be there afterwards, as in expected/
+    absent: tuple = ()          # files that must not
+    native: bool = True         # whether the native program can show what is right
+    many: bool = True           # whether equal processes must print equal things
+    only: str = ""              # "current": the current Rust alone
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    source: pathlib.Path
+    cases: list
+    flags: list
+    native_flags: list
+    libraries: list
+
+
+programs = []
+
+
+def program(name, source, *cases, flags=(), native_flags=(), libraries=()):
+    programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries)))
+
+
+def case(name, *args, **options):
+    return Case(name, [str(arg) for arg in args], **options)
+
+
+# Examples
+
+UNICODE = "na\u00efve caf\u00e9 \u2014 \u65e5\u672c\u8a9e \U0001f980\n"
+VERSE = "the loom\tremembers   every thread\nthe thread remembers  nothing\n\nthe end"
+
+program("unique_chars", "examples/unique_chars/unique_chars.rs",
+        case("example", files=["input.txt"]),
+        case("one", files={"input.txt": "aaaaaaaa"}),
+        case("empty", files={"input.txt": ""}),
+        case("large", files={"input.txt": "".join(chr(0x20 + i * 7 % 0x2000) for i in range(30000))}),
+        case("missing", files={}, code=134, stderr=["panicked at", "unique_chars.rs:4:", "NotFound"], native=True),
+        case("no_directory", files=None, code=134, stderr=["panicked at"], native=False))
+
+program("sha256sum", "examples/sha256sum/sha256sum.rs",
+        case("stdin", stdin="abc"),
+        case("empty", "-"),
+        case("files", "a.txt", "b/c.txt", "-", "long.txt", stdin=UNICODE,
+             files={"a.txt": "a\n", "b/c.txt": VERSE, "long.txt": "0123456789" * 5000}),
+        *[case(f"length_{n}", "x", files={"x": "x" * n}) for n in (55, 56, 63, 64, 65, 4095, 4096, 4097)],
+        case("missing", "here", "gone", "here", files={"here": "here"}, code=1))
+
+program("wc", "examples/wc/wc.rs",
+        case("stdin", stdin=VERSE),
+        case("files", "one", "two", "three", files={"one": VERSE, "two": UNICODE, "three": ""}),
+        case("options", "-lL", "-m", "one", "two", files={"one": VERSE, "two": UNICODE}),
+        case("top", "--top", 4, "-w", "one", "-", stdin=VERSE.upper(), files={"one": VERSE}),
+        case("missing", "gone", "one", files={"one": VERSE}, code=1),
+        case("wrong_option", "-z", code=2),
+        case("wrong_number", "--top", "many", code=2))
+
+JSON = r'{"name":"gpu","tags":[],"none":{},"n":[0,-1,2.50,1e10,-3.25E-7,12345678901234567890],' \
+       r'"t":true,"f":false,"z":null,"s":"\u00e9\ud83d\ude00 \"q\" \\ \/ \b\f\n\r\t \u0001","a":{"b":{"c":[[1],[2,[3]]]}}}'
+
+program("json", "examples/json/json.rs",
+        case("pretty", stdin=JSON),
+        case("compact", "--compact", stdin=f"  [ {JSON} ,\n\t{JSON}]  \n"),
+        case("sorted", "--sort", "--indent", 4, stdin=JSON),
+        case("scalar", stdin='"' + UNICODE.strip() + '"'),
+        case("deep", "--indent", 0, stdin="[" * 500 + "]" * 500),
+        case("too_deep", stdin="[" * 501 + "]" * 501, code=1),
+        case("many", "--compact", stdin="[" + ",".join(f'{{"id":{i},"x":"{i * i}"}}' for i in range(400)) + "]"),
+        case("error_comma", stdin='{"a": 1,\n "b": [1, 2,]}', code=1),
+        case("error_end", stdin='{"a": "b', code=1),
+        case("error_unicode", stdin='["\u00e9\u00e9", \u65e5]', code=1),
+        case("error_surrogate", stdin=r'["\ud800"]', code=1),
+        case("error_trailing", stdin="1 2", code=1),
+        case("error_option", "--what", code=2))
+
+program("nbody", "examples/nbody/nbody.c",
+        case("default"),
+        case("few", 3),
+        case("more", 5000),
+        case("wrong", "-1", code=2), libraries=["-lm"])
+
+program("life", "examples/life/life.c",
+        case("noise", 64, 24, 100, 7),
+        case("glider", 10, 10, 20, stdin=".#\n..#\n###\n"),
+        case("nothing", 5, 4, 3),
+        case("larger", 200, 100, 20, 42),
+        case("wrong", 5, "five", 1, code=2),
+        case("too_large", 2, 2, 1, stdin="###\n", code=2),
+        case("usage", code=2))
+
+BTREE = "\n".join(["# a comment", "fill 1 200", "check", "get k00077", "fill 400 201", "check",
+                   *[f"del k{i:05}" for i in range(1, 401) if i % 3], "check", "count",
+                   "list k00030 k00060", "put name a value with spaces", "put name another", "get name", "get nobody",
+                   *[f"del k{i:05}" for i in range(3, 401, 3)], "check", "list", "del name", "del name", "check",
+                   "fill 1 60", "check", "list k00055"])
+
+program("btree", "examples/btree/btree.c",
+        case("script", "x.db", stdin=BTREE, files={}, code=1, written=["x.db"]),
+        case("new", "x.db", "put", "key", "value", files={}, written=["x.db"]),
+        case("open", "three.db", "list", files=["three.db"], written=["three.db"]),
+        case("delete", "three.db", "del", "two", files=["three.db"], written=["three.db"]),
+        case("missing_key", "three.db", "get", "four", files=["three.db"], code=1),
+        case("folder", "sub/x.db", files={"sub/other": ""}, stdin="fill 1 40\ncheck\n", written=["sub/x.db", "sub/other"]),
+        case("no_database", "x.db", "list", files={"x.db": "not a database, but long enough to read" * 40}, code=3),
+        case("wrong_command", "x.db", "drop", "all", files={}, code=2),
+        case("usage", code=2))
+
+program("mandelbrot", "examples/mandelbrot/mandelbrot.cpp",
+        case("default"),
+        case("small", 40, 30, 50),
+        case("file", 64, 48, 200, "out.ppm", files={}, written=["out.ppm"]),
+        case("usage", "wide", "high", code=2))
+
+program("inventory", "examples/inventory/inventory.cpp",
+        case("file", "movements.txt", files=["movements.txt"], code=1),
+        case("stdin", stdin=Beside("movements.txt"), code=1),
+        case("fine", stdin="d1 a in 5 x 1.5\nd1 a in 7 y 2\nd2 a out 2 x\nd2 a out 1 y\n"),
+        case("missing", "none.txt", files={}, code=2))
+
+program("logsum", "examples/logsum/logsum.go",
+        case("files", "monday.log", "tuesday.log", files=["monday.log", "tuesday.log"]),
+        case("stdin", "-top", 2, stdin=Beside("monday.log")),
+        case("json", "-json", "tuesday.log", files=["tuesday.log"]),
+        case("missing", "-top", 1, "monday.log", "wednesday.log", files=["monday.log"], code=1),
+        case("empty"))
+
+# Programs that tests look at from other sides too
+
+program("words", "tests/programs/words.c", case("verse", stdin=VERSE * 3))
+program("sha256", "tests/programs/sha256.c", case("thousand", 1000), flags=["-O0"])
