@@ -43,13 +43,15 @@ class Program:
     flags: list
     native_flags: list
     libraries: list
+    extra: list                 # sources that are compiled into the module as well
 
 
 programs = []
 
 
-def program(name, source, *cases, flags=(), native_flags=(), libraries=()):
-    programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries)))
+def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=()):
+    programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries),
+                            [ROOT / path for path in extra]))
 
 
 def case(name, *args, **options):
@@ -159,3 +161,81 @@ program("logsum", "examples/logsum/logsum.go",
 
 program("words", "tests/programs/words.c", case("verse", stdin=VERSE * 3))
 program("sha256", "tests/programs/sha256.c", case("thousand", 1000), flags=["-O0"])
+
+# Rust's standard library, an area each
+
+PANICS = {
+    "message": "said 1 and \"two\"",
+    "index": "index out of bounds: the len is 3 but the index is 7",
+    "divide": "attempt to divide by zero",
+    "overflow": "no room",
+    "unwrap": "called `Option::unwrap()` on a `None` value",
+    "result": "ParseIntError { kind: InvalidDigit }",
+    "slice": "byte index 2 is not a char boundary",
+    "borrow": "already mutably borrowed",
+    "unreachable": "internal error: entered unreachable code: came to unreachable",
+    "assert": "count of [1, 2, 3]",
+    "todo": "not yet implemented",
+}
+
+program("rust_collections", "tests/std/rust/collections.rs", case("all"))
+program("rust_strings", "tests/std/rust/strings.rs", case("all"))
+program("rust_fs", "tests/std/rust/fs.rs",
+        case("all", files={"given.txt": "it was here\n"}, written=["a.txt", "b.txt", "given.txt", "seek.bin"],
+             absent=["d", "g", "bad", "large.txt"]),
+        case("many", "many", files={}, absent=["many"]))
+program("rust_io", "tests/std/rust/io.rs",
+        case("all", stdin="first line\nxyuntil;here\nthird\nand the\nrest"))
+program("rust_env", "tests/std/rust/env.rs",
+        case("all", "one", "two words", "", UNICODE.strip(), "{", argv0="env-test",
+             env={"NAME": "value", "EMPTY": "", "UNICODE": UNICODE.strip(), "EQUALS": "a=b=c"}),
+        case("none", argv0="env-test"),
+        *[case(f"exit_{code}", "--exit", code, argv0="env-test", code=code) for code in (0, 1, 3, 42, 125)])
+program("rust_time", "tests/std/rust/time.rs", case("all"))
+program("rust_panics", "tests/std/rust/panics.rs",
+        case("none", "nothing"),
+        *[case(kind, kind, code=134, stderr=["before, on standard error", "panicked at", message])
+          for kind, message in PANICS.items()],
+        case("capacity", "capacity", code=134, stderr=["panicked at", "capacity overflow"]),
+        case("abort", "abort", code=134, stderr=["before, on standard error"]),
+        case("hook", "hook", code=134, stderr=["hook: hooked in panics.rs"]),
+        case("stack", "stack", code=134, stderr=["before, on standard error"]))
+program("rust_sleep", "tests/std/rust/sleep.rs", case("all"))
+program("rust_shared", "tests/std/rust/shared.rs", case("all"), case("timeout", "timeout", only="current"))
+program("rust_iterators", "tests/std/rust/iterators.rs", case("all"))
+program("rust_async", "tests/std/rust/asynchronous.rs", case("all"))
+# A machine has what the target lacks: what is right is what the target's documentation says.
+program("rust_lacks", "tests/std/rust/lacks.rs", case("all", native=False))
+
+# The C library
+
+program("c_stdio", "tests/std/c/stdio.c",
+        case("all", files={}, stdin="17 word rest of the line\ngtext line\nup to;1 2 3\n\t40 stop", absent=["stream.txt"]))
+program("c_files", "tests/std/c/files.c",
+        case("modes", "modes", files={"given.txt": "it was here\n"}, written=["a.txt", "given.txt"]),
+        case("descriptors", "descriptors", files={}, written=["b.bin"]),
+        case("vectors", "vectors", files={}, written=["v.bin"]),
+        case("folders", "folders", files={}, written=["f/two", "f/at2"], absent=["d"]),
+        case("deletion", "deletion", files={}, absent=["many"]),
+        case("links", "links", files={}, written=["f/two"], absent=["l.txt", "hard"]),
+        case("times", "times", files={}, written=["a.txt"]),
+        case("gone", "gone", files={"a.txt": "open many times"}, absent=["gone"]))
+program("c_clocks", "tests/std/c/clocks.c", case("all"))
+program("c_args", "tests/std/c/args.c",
+        case("none", argv0="args-test"),
+        case("words", "one", "two words", "", UNICODE.strip(), "-x", "--", argv0="args-test"),
+        case("env", argv0="args-test", env={"NAME": "value", "EMPTY": "", "UNICODE": UNICODE.strip(), "EQUALS": "a=b=c"}),
+        case("long", "x" * 5000, *range(300), argv0="args-test"),
+        case("exit", "exit", 7, argv0="args-test", code=7),
+        case("_exit", "_exit", 9, argv0="args-test", code=9),
+        case("return", "return", 125, argv0="args-test", code=125),
+        case("abort", "abort", argv0="args-test", code=134, stderr=[]))
+program("c_heap", "tests/std/c/heap.c", case("all"))
+program("c_isolation", "tests/std/c/isolation.c",
+        case("all", "{}", files={"base.txt": "here before\n"}, written=["common.txt", "base.txt", "sub/deep.txt"]))
+
+SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
+# What clang emits by itself are the exceptions of before WebAssembly 3.0.
+program("c_jumps", "tests/std/c/jumps.c", case("all"), extra=["tests/std/c/setjmp/setjmp.c"],
+        flags=[*SETJMP, "-mllvm", "-wasm-use-legacy-eh=false"])
+program("c_jumps_legacy", "tests/std/c/jumps.c", case("all"), extra=["tests/std/c/setjmp/setjmp.c"], flags=SETJMP)

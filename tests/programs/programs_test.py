@@ -33,6 +33,8 @@ import manifest  # noqa: E402
 TRAP = 134
 # How a native program ends where its module traps: a panic of Rust, abort().
 NATIVE_TRAPS = (101, -6)
+# The number of a native process: {} in what it is expected to print. Nothing else looks like it.
+NATIVE_NUMBER = 76543
 
 
 @dataclasses.dataclass
@@ -76,7 +78,7 @@ def run_command(words, program, case, folder, options, **more):
 
 def run_native(program, case, folder, options):
     files = folder / "files"
-    words = [case.argv0 or program.name, *arguments(case, 0)]
+    words = [case.argv0 or program.name, *arguments(case, NATIVE_NUMBER)]
     done = run_command(words, program, case, files, options, env=dict(case.env),
                        executable=(options.native / program.name).resolve())
     code = TRAP if case.code == TRAP and done.returncode in NATIVE_TRAPS else done.returncode
@@ -135,11 +137,17 @@ def expected_file(program, case, what):
     return program.source.parent / "expected" / f"{program.source.stem}.{case.name}.{what.replace('/', '_')}"
 
 
+def is_numbered(case):
+    return any("{}" in arg for arg in case.args)
+
+
 def bless(program, case, what, data):
     path = expected_file(program, case, what)
     digest = path.with_name(path.name + ".sha256")
     path.unlink(missing_ok=True)
     digest.unlink(missing_ok=True)
+    if is_numbered(case):
+        data = data.replace(str(NATIVE_NUMBER).encode(), b"{}")
     # An empty output has no file, so that expected/ shows what there is to see.
     if not data and what in ("out", "err"):
         return
@@ -160,7 +168,7 @@ def expect(program, case, what, data, number):
             raise Mismatch(f"{what}: {len(data)} bytes with SHA-256 {got}, expected {want}")
         return
     want = path.read_bytes() if path.exists() else b""
-    if any("{}" in arg for arg in case.args):
+    if is_numbered(case):
         want = want.replace(b"{}", str(number).encode())
     if want != data:
         lines = difflib.unified_diff(want.decode(errors="replace").splitlines(),
@@ -212,7 +220,7 @@ class Test:
                     if not path.exists():
                         return ("skipped", skipped[self.module]) if self.module in skipped else ("failed", f"no {path}")
                     outcomes = run_module(path, self.program, self.case, folder, options, self.instances)
-                for number, outcome in enumerate(outcomes):
+                for number, outcome in enumerate(outcomes, NATIVE_NUMBER if options.native else 0):
                     check(self.program, self.case, outcome, number, options.bless)
         except Mismatch as why:
             return "failed", str(why)
