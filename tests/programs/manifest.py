@@ -63,6 +63,8 @@ def case(name, *args, **options):
 UNICODE = "na\u00efve caf\u00e9 \u2014 \u65e5\u672c\u8a9e \U0001f980\n"
 VERSE = "the loom\tremembers   every thread\nthe thread remembers  nothing\n\nthe end"
 
+program("hello", "examples/hello/hello.rs", case("all"), case("no_directory", files=None))
+
 program("unique_chars", "examples/unique_chars/unique_chars.rs",
         case("example", files=["input.txt"]),
         case("one", files={"input.txt": "aaaaaaaa"}),
@@ -209,6 +211,7 @@ program("rust_lacks", "tests/std/rust/lacks.rs", case("all", native=False))
 
 # The C library
 
+program("c_hello", "tests/std/c/hello.c", case("all", files=None))
 program("c_stdio", "tests/std/c/stdio.c",
         case("all", files={}, stdin="17 word rest of the line\ngtext line\nup to;1 2 3\n\t40 stop", absent=["stream.txt"]))
 program("c_files", "tests/std/c/files.c",
@@ -233,6 +236,11 @@ program("c_args", "tests/std/c/args.c",
 program("c_heap", "tests/std/c/heap.c", case("all"))
 program("c_isolation", "tests/std/c/isolation.c",
         case("all", "{}", files={"base.txt": "here before\n"}, written=["common.txt", "base.txt", "sub/deep.txt"]))
+
+program("c_mixed", "tests/std/c/mixed.c",
+        case("fine", 12), case("trap", 20, code=134, stderr=[], native=False), case("three", 21, code=3))
+# A native program may go where it wants: what is right is that nothing is allowed.
+program("c_escapes", "tests/std/c/escapes.c", case("all", files={}, native=False))
 
 SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
 # What clang emits by itself are the exceptions of before WebAssembly 3.0.

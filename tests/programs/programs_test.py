@@ -213,6 +213,7 @@ class Test:
                 folder = pathlib.Path(scratch)
                 (folder / "files").mkdir()
                 fill_folder(self.program, self.case, folder / "files")
+                (folder / "secret.txt").write_text("outside of what the program is given\n")
                 if options.native:
                     outcomes = run_native(self.program, self.case, folder, options)
                 else:
@@ -220,6 +221,8 @@ class Test:
                     if not path.exists():
                         return ("skipped", skipped[self.module]) if self.module in skipped else ("failed", f"no {path}")
                     outcomes = run_module(path, self.program, self.case, folder, options, self.instances)
+                if not (folder / "secret.txt").exists() or (folder / "made.txt").exists():
+                    raise Mismatch("something was changed outside of the folder given")
                 for number, outcome in enumerate(outcomes, NATIVE_NUMBER if options.native else 0):
                     check(self.program, self.case, outcome, number, options.bless)
         except Mismatch as why:
