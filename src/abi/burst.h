@@ -15,9 +15,13 @@ inline constexpr u32 burst_ranges = 3;
 // Stacks of a burst up to this size are in the lanes' local memory on GPUs; deeper ones are
 // slower. What a process of a burst has if nobody asks for more.
 inline constexpr u32 gang_stack_slots = 8192;
+// What a process that has a warp to itself has of its stack in fast memory.
+inline constexpr u32 stack_window = 8192;
+// Before it in shared memory: what the lanes of the warp have to do (runtime/together_nvptx.h).
+inline constexpr u32 task_board_bytes = 32;
 
-// One launch that runs many processes of one template to their end. Addresses are the device's.
-struct BurstParams {
+// Many processes of one template. Addresses are the device's.
+struct BurstPart {
     u64 code;
     u64 words;           // of all slots: a warp's lie together, interleaved by lane
     u64 bytes;           // of all slots, one after another
@@ -26,30 +30,47 @@ struct BurstParams {
     u64 arguments;       // argument_words for each process
     u64 results;         // result_stride words for each process
     u64 next;            // u32: first process that no lane has taken
-    u64 stop;            // u32: not zero: end soon
     u64 bytes_per_process;
     u64 template_size;
-    u64 fuel;
     u32 words_per_process;
     u32 processes;
-    u32 warps;
+    u32 first_warp, warps;
     u32 lanes;   // used in each warp
     u32 thread;  // word index
     u32 stack;   // word index: arguments go there, results are read there
     u32 argument_words, result_words, result_stride;
     u32 dirty_shift;  // 32 << dirty_shift is at least bytes_per_process
+    u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstParams) == 12 * 8 + 10 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 10 * 8 + 12 * 4 + burst_ranges * 8);
+
+// What the lanes of a launch did, in cycles of their multiprocessors.
+struct BurstCounters {
+    u64 busy_lane_cycles;  // of lanes that had a process
+    u64 longest_warp;      // from its start to its end
+};
+
+// One launch that runs all processes of its parts to their end.
+struct BurstParams {
+    u64 parts;     // BurstPart[]
+    u64 stop;      // u32: not zero: end soon
+    u64 counters;  // BurstCounters
+    u32 part_count;
+    u32 spoilt;  // the process whose canary is spoilt, to test the watch; ~0: none
+};
+static_assert(sizeof(BurstParams) == 32);
 
 // One thread of one process, run by a warp of its own.
 struct SoloParams {
     u64 code, words, bytes;
     u64 stop;  // u32
     u32 thread;
-    u32 steps;  // at most so many instructions; 0: no limit
+    u32 steps;       // at most so many instructions; 0: no limit
+    u32 is_watched;  // runtime/watch.h
+    u32 padding;
 };
-static_assert(sizeof(SoloParams) == 40);
+static_assert(sizeof(SoloParams) == 48);
 
 // What is left of a process of a burst; its result words follow.
 enum ResultWord : u32 {

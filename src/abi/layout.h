@@ -56,9 +56,10 @@ static_assert(sizeof(SegmentInfo) == 8);
 enum ProcessWord : u32 {
     process_heap_next = 2,  // index of the next free word of the object heap, even
     process_heap_end,
-    process_instances,  // index of the instance table: number -> index; number 0 is unused
-    process_instance_count,
+    process_instances,   // index of the instance table: number -> index; number 0 is unused
     process_threads,     // index of the first thread; each links to the next
+    process_memories,    // index of the newest memory's record; each links to the one before
+    process_canaries,    // the same for canaries; 0: the process is not watched
     process_first_free,  // size of this header
 };
 
@@ -77,6 +78,7 @@ enum MemoryWord : u32 {
     memory_capacity = 4,   // u64: bytes reserved there
     memory_max_pages = 6,  // u64
     memory_flags = 8,      // bit 0: 64-bit addresses, bit 1: shared
+    memory_next = 9,       // index of the record of the memory made before
     memory_words = 10,
 };
 inline constexpr u32 memory_is_64 = 1, memory_is_shared = 2;
@@ -97,6 +99,7 @@ enum class ThreadState : u32 {
     uncaught,     // thread_exception was not caught
     out_of_fuel,  // goes on if given more
     waiting,      // memory.atomic.wait
+    deep,         // as ready, but only where stacks have their full size
 };
 
 enum ThreadWord : u32 {
@@ -116,6 +119,8 @@ enum ThreadWord : u32 {
     thread_wait_timeout = thread_wait_address + 2,  // s64 ns, negative: for ever
     thread_dirty =
         thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
+    thread_window,                // 1: what is in use of its stack fits stack_window slots
+    thread_is_clipped,            // while it runs with a part of its stack: 1
     thread_words,
 };
 
@@ -127,6 +132,14 @@ enum RecordWord : u32 {
     record_words,
 };
 inline constexpr u32 handler_bit = 1u << 31;
+
+// A watched process (runtime/watch.h) has a canary behind every block of its words, two words: the
+// number below, mixed with its index, and the index of the canary before. Behind every memory are
+// canary_bytes of the pattern. Stacks and words that were freed are filled with poison.
+inline constexpr u32 canary_word = 0xc0a1ca9e, canary_words = 2;
+inline constexpr u32 canary_bytes = 64;
+inline constexpr u64 canary_pattern = 0xcacacacacacacaca;
+inline constexpr u32 poison_word = 0xdeadbeef;
 
 // ---- references --------------------------------------------------------------------
 

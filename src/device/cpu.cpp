@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/phases.h"
 #include "device/devices.h"
 #include "runtime/interp.h"
+#include "runtime/watch.h"
 
 namespace gpurun::device {
 namespace {
@@ -51,11 +53,12 @@ private:
 
 class CpuSpace final : public Space {
 public:
-    CpuSpace(Reservation code, Reservation words, Reservation bytes)
+    CpuSpace(Reservation code, Reservation words, Reservation bytes, bool is_watched)
         : code_(std::move(code)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
+          process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63},
+          is_watched_(is_watched) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         std::ranges::copy(words, code_.as<u64>() + position);
@@ -82,9 +85,11 @@ public:
         return {};
     }
     Result<ThreadState> run(u32 thread, const RunControl& control) override {
+        PhaseTimer timer(Phase::run);
         for (;;) {
             ThreadState state = state_of(thread);
             if (can_go_on(state)) state = rt::run(process_, thread, quantum);
+            if (is_watched_) rt::verify_process(process_, 0);
             if (state == ThreadState::waiting) state = wait_out(thread, control);
             if (state != ThreadState::ready || control.wants_stop()) return state;
         }
@@ -99,7 +104,8 @@ private:
         return ThreadState(words_.as<u32>()[thread + thread_state]);
     }
     static bool can_go_on(ThreadState state) {
-        return state == ThreadState::ready || state == ThreadState::out_of_fuel;
+        return state == ThreadState::ready || state == ThreadState::deep ||
+               state == ThreadState::out_of_fuel;
     }
 
     // No other thread runs meanwhile: a memory.atomic.wait ends by its timeout or not at all.
@@ -122,6 +128,7 @@ private:
 
     Reservation code_, words_, bytes_;
     rt::Process process_;
+    bool is_watched_;
 };
 
 // ---- bursts ------------------------------------------------------------------------
@@ -137,6 +144,7 @@ public:
 
     void prepare(u32 id) {
         u32* words = process_.words;
+        if (used_ && burst_.is_watched) poison();
         if (used_) {
             // Fresh objects and memories are expected to be zero.
             u32 heap = burst_.words[process_heap_next];
@@ -163,6 +171,12 @@ public:
         }
     }
 
+    void verify(u32 id) const {
+        if (!burst_.is_watched) return;
+        if (id == burst_.spoilt) rt::spoil_canary(process_);
+        rt::verify_process(process_, id);
+    }
+
     void write_result(ThreadState state, u32* to) const {
         const u32* words = process_.words;
         const u32* thread = words + burst_.thread;
@@ -177,6 +191,14 @@ public:
 
 private:
     using isize = std::ptrdiff_t;
+
+    // Nothing of an earlier process may be needed by the next.
+    void poison() {
+        u32* words = process_.words;
+        std::fill(words + burst_.stack, words + burst_.words[burst_.thread + thread_stack_end],
+                  poison_word);
+    }
+
     const Burst& burst_;
     Reservation words_, bytes_;
     rt::Process process_;
@@ -192,35 +214,15 @@ public:
         return make_cpu_space(sizes);
     }
 
-    // A thread a core; each takes the next process that nobody has taken.
-    Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) override {
+    // A thread a core; each takes the next process that nobody has taken. One part after another.
+    Result<BurstOutcome> run_burst(std::span<const Burst> parts,
+                                   const RunControl& control) override {
+        PhaseTimer timer(Phase::run);
         BurstOutcome outcome;
-        outcome.stride = result_first + burst.result_words;
-        outcome.results.assign(usize(burst.processes) * outcome.stride, 0);
-        outcome.slots = std::min(burst.processes, std::max(1u, info_.lanes));
-        std::vector<Slot> slots;
-        for (u32 i = 0; i < outcome.slots; i++) {
-            Reservation words =
-                TRY(Reservation::make(burst.words.size() * sizeof(u32), "stack and heap"));
-            Reservation bytes =
-                TRY(Reservation::make(std::max<u64>(burst.bytes_per_process, 1), "memories"));
-            slots.emplace_back(burst, burst.code.data(), std::move(words), std::move(bytes));
-        }
-        std::atomic<u32> next = 0;
-        auto work = [&](Slot& slot) {
-            for (u32 id; (id = next.fetch_add(1, std::memory_order_relaxed)) < burst.processes;) {
-                if (control.wants_stop()) return;
-                slot.prepare(id);
-                slot.write_result(slot.run(control),
-                                  outcome.results.data() + usize(id) * outcome.stride);
-            }
-        };
         auto start = std::chrono::steady_clock::now();
-        std::vector<std::thread> threads;
-        for (usize i = 1; i < slots.size(); i++)
-            threads.emplace_back([&work, &slots, i] { work(slots[i]); });
-        work(slots[0]);
-        for (std::thread& thread : threads) thread.join();
+        for (const Burst& part : parts) outcome.parts.push_back(TRY(run_part(part, control)));
+        for (const Burst& part : parts)
+            outcome.slots = std::max(outcome.slots, std::min(part.processes, info_.lanes));
         outcome.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         outcome.launches = 1;
@@ -228,6 +230,36 @@ public:
     }
 
 private:
+    Result<BurstResults> run_part(const Burst& part, const RunControl& control) {
+        BurstResults results;
+        results.stride = result_first + part.result_words;
+        results.words.assign(usize(part.processes) * results.stride, 0);
+        std::vector<Slot> slots;
+        for (u32 i = 0; i < std::min(part.processes, info_.lanes); i++) {
+            Reservation words =
+                TRY(Reservation::make(part.words.size() * sizeof(u32), "stack and heap"));
+            Reservation bytes =
+                TRY(Reservation::make(std::max<u64>(part.bytes_per_process, 1), "memories"));
+            slots.emplace_back(part, part.code.data(), std::move(words), std::move(bytes));
+        }
+        std::atomic<u32> next = 0;
+        auto work = [&](Slot& slot) {
+            for (u32 id; (id = next.fetch_add(1, std::memory_order_relaxed)) < part.processes;) {
+                if (control.wants_stop()) return;
+                slot.prepare(id);
+                ThreadState state = slot.run(control);
+                slot.verify(id);
+                slot.write_result(state, results.words.data() + usize(id) * results.stride);
+            }
+        };
+        std::vector<std::thread> threads;
+        for (usize i = 1; i < slots.size(); i++)
+            threads.emplace_back([&work, &slots, i] { work(slots[i]); });
+        work(slots[0]);
+        for (std::thread& thread : threads) thread.join();
+        return results;
+    }
+
     DeviceInfo info_ = cpu_info();
 };
 
@@ -255,7 +287,7 @@ Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
     // One byte at least, so that memories have an address even where there are none.
     Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
     return std::unique_ptr<Space>(
-        new CpuSpace(std::move(code), std::move(words), std::move(bytes)));
+        new CpuSpace(std::move(code), std::move(words), std::move(bytes), sizes.is_watched));
 }
 
 DeviceInfo cpu_info() {

@@ -1,11 +1,9 @@
-// NVIDIA GPUs: context, kernels, memory, launches. Plain allocations only, all freed.
+// NVIDIA GPUs: context, kernels, and processes with a warp to themselves.
 #include <algorithm>
-#include <cstring>
-#include <map>
 #include <thread>
 
-#include "base/format.h"
-#include "device/cuda_driver.h"
+#include "base/phases.h"
+#include "device/cuda_device.h"
 #include "device/devices.h"
 #include "device/runtime_ptx.h"
 #include "image/cache.h"
@@ -13,13 +11,6 @@
 namespace gpurun::device {
 namespace {
 
-using cuda::DevicePointer;
-using cuda::Driver;
-using cuda::Handle;
-
-constexpr unsigned non_blocking_stream = 1;
-constexpr u32 block_lanes = 128;
-constexpr u32 warp_lanes = 32;
 // What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
 // more than those bring.
 constexpr u32 gang_registers = 64;
@@ -49,177 +40,26 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
     return info;
 }
 
-// ---- what is owned -----------------------------------------------------------------
-
-class Buffer {
-public:
-    Buffer() = default;
-    Buffer(const Driver* driver, DevicePointer at, u64 size)
-        : driver_(driver), at_(at), size_(size) {}
-    Buffer(Buffer&& other) noexcept
-        : driver_(other.driver_),
-          at_(std::exchange(other.at_, 0)),
-          size_(std::exchange(other.size_, 0)) {}
-    Buffer& operator=(Buffer&& other) noexcept {
-        std::swap(driver_, other.driver_);
-        std::swap(at_, other.at_);
-        std::swap(size_, other.size_);
-        return *this;
-    }
-    ~Buffer() {
-        if (at_) driver_->memory_free(at_);
-    }
-    DevicePointer at() const { return at_; }
-    u64 size() const { return size_; }
-
-private:
-    const Driver* driver_ = nullptr;
-    DevicePointer at_ = 0;
-    u64 size_ = 0;
-};
-
-// The host's request to stop: a word of device memory, which every warp looks at, written by
-// way of a stream of its own while kernels run. (Words of host memory that all warps look at
-// cost more than the guests do.)
-class StopWord {
-public:
-    StopWord() = default;
-    StopWord(const StopWord&) = delete;
-    // Before the context goes.
-    void release() {
-        if (stream_) driver_->stream_destroy(stream_);
-        if (at_) driver_->memory_free(at_);
-    }
-    Result<void> create(const Driver* driver) {
-        driver_ = driver;
-        TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream),
-                          "creating a stream"));
-        TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
-        return set(false);
-    }
-    Result<void> set(bool stop) {
-        static constexpr u32 values[] = {0, 1};
-        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_),
-                           "writing the stop word"));
-        return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
-    }
-    DevicePointer at() const { return at_; }
-
-private:
-    const Driver* driver_ = nullptr;
-    Handle stream_ = nullptr;
-    DevicePointer at_ = 0;
-};
-
-struct Kernel {
-    Handle module = nullptr, function = nullptr;
-    u32 registers = 0, local_bytes = 0, blocks_per_multiprocessor = 0;
-};
+}  // namespace
 
 // ---- the device --------------------------------------------------------------------
 
-class CudaDevice final : public Device {
-public:
-    CudaDevice(const Driver* driver, int device) : driver_(*driver), device_(device) {}
-    ~CudaDevice() override {
-        if (!context_) return;
-        driver_.context_set(context_);
-        stop_.release();
-        if (stream_) driver_.stream_destroy(stream_);
-        for (auto& [name, kernel] : kernels_) driver_.module_unload(kernel.module);
-        driver_.context_release(device_);
-    }
-
-    Result<void> open() {
-        info_ = TRY(read_info(driver_, device_));
-        if (info_.capability < 75)
-            return Error{format("%s has compute capability %u.%u; 7.5 or later is needed",
-                                info_.name.c_str(), info_.capability / 10, info_.capability % 10)};
-        TRY(check(driver_.context_retain(&context_, device_), "creating a context"));
-        TRY(check(driver_.context_set(context_), "using the context"));
-        TRY(check(driver_.stream_create(&stream_, non_blocking_stream), "creating a stream"));
-        TRY(stop_.create(&driver_));
-        usize free = 0, total = 0;
-        TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
-        info_.memory_free = free;
-        return {};
-    }
-
-    const DeviceInfo& info() const override { return info_; }
-    Result<void> prepare(bool for_bursts) override {
-        TRY(for_bursts ? gang_kernel(false) : solo_kernel());
-        return {};
-    }
-    Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
-    Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) override;
-
-    Result<void> check(cuda::Status status, const char* what) const {
-        return driver_.check(status, what);
-    }
-
-    Result<Buffer> allocate(u64 size, const char* what) {
-        if (size == 0) size = 16;
-        DevicePointer at = 0;
-        cuda::Status status = driver_.memory_alloc(&at, size);
-        if (status == cuda::out_of_memory) {
-            usize free = 0, total = 0;
-            driver_.memory_info(&free, &total);
-            return Error{format(
-                "not enough device memory for %s: %llu MiB asked, %zu of %zu MiB free; fewer "
-                "--instances or a smaller --memory or --stack asks for less",
-                what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
-        }
-        TRY(check(status, "allocating device memory"));
-        return Buffer(&driver_, at, size);
-    }
-    Result<Buffer> allocate_zeroed(u64 size, const char* what) {
-        Buffer buffer = TRY(allocate(size, what));
-        TRY(check(driver_.fill_bytes(buffer.at(), 0, buffer.size(), stream_),
-                  "clearing device memory"));
-        return buffer;
-    }
-    template <class T>
-    Result<Buffer> upload(std::span<const T> data, const char* what) {
-        Buffer buffer = TRY(allocate(data.size_bytes(), what));
-        TRY(copy_in(buffer.at(), data.data(), data.size_bytes()));
-        return buffer;
-    }
-    Result<void> copy_in(DevicePointer to, const void* from, u64 size) {
-        if (size == 0) return {};
-        return check(driver_.copy_to_device(to, from, size, stream_), "copying to the device");
-    }
-    Result<void> copy_out(void* to, DevicePointer from, u64 size) {
-        if (size == 0) return {};
-        TRY(check(driver_.copy_to_host(to, from, size, stream_), "copying from the device"));
-        return check(driver_.stream_synchronize(stream_), "copying from the device");
-    }
-
-    Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
-    Result<const Kernel*> solo_kernel() {
-        return kernel("gpurun_solo", solo_ptx(), solo_registers);
-    }
-    Result<const Kernel*> gang_kernel(bool is_deep) {
-        return kernel("gpurun_burst", is_deep ? deep_ptx() : gang_ptx(info_.capability),
-                      gang_registers);
-    }
-    Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, void* params) {
-        void* arguments[] = {params};
-        return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, 0, stream_,
-                                    arguments, nullptr),
-                     "launching a kernel");
-    }
-    // Until the stream is empty; passes a stop request on to the kernel.
-    Result<void> wait(const RunControl& control);
-    StopWord& stop_word() { return stop_; }
-
-private:
-    const Driver& driver_;
-    int device_;
-    Handle context_ = nullptr, stream_ = nullptr;
-    DeviceInfo info_;
-    StopWord stop_;
-    std::map<std::string, Kernel> kernels_;
-};
+Result<void> CudaDevice::open() {
+    PhaseTimer timer(Phase::context);
+    info_ = TRY(read_info(driver_, device_));
+    if (info_.capability < 75)
+        return Error{format("%s has compute capability %u.%u; 7.5 or later is needed",
+                            info_.name.c_str(), info_.capability / 10, info_.capability % 10)};
+    TRY(check(driver_.context_retain(&context_, device_), "creating a context"));
+    TRY(check(driver_.context_set(context_), "using the context"));
+    TRY(check(driver_.stream_create(&stream_, non_blocking_stream), "creating a stream"));
+    TRY(stop_.create(&driver_));
+    TRY(checks_.create(&driver_));
+    usize free = 0, total = 0;
+    TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
+    info_.memory_free = free;
+    return {};
+}
 
 // Assembled by the driver once for a chip and a driver version, then kept in the cache.
 Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
@@ -227,6 +67,7 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     std::string id =
         format("%s/%016llx/%u", name, (unsigned long long)image::hash(ptx), max_registers);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
+    PhaseTimer timer(Phase::kernels);
     image::Cache cache(image::Cache::default_folder());
     std::string key =
         format("kernel %s driver %d chip %u", id.c_str(), driver_.version, info_.capability);
@@ -264,36 +105,50 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     TRY(check(driver_.module_load(&made.module, cubin->data()), "loading the runtime"));
     Kernel& kernel = kernels_[id] = made;
     TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
-    constexpr int attribute_local_bytes = 3, attribute_registers = 4;
-    int registers = 0, blocks = 0, local_bytes = 0;
+    DevicePointer record = 0, record_at = checks_.at();
+    usize size = 0;
+    TRY(check(driver_.module_global(&record, &size, kernel.module, "gpurun_check_record"),
+              "finding a kernel's variable"));
+    TRY(copy_in(record, &record_at, sizeof record_at));
+    TRY(check(driver_.stream_synchronize(stream_), "writing a kernel's variable"));
+    constexpr int attribute_local_bytes = 3;
+    int blocks = 0, local_bytes = 0;
     TRY(check(driver_.function_attribute(&local_bytes, attribute_local_bytes, kernel.function),
               "asking for local memory"));
-    TRY(check(driver_.function_attribute(&registers, attribute_registers, kernel.function),
-              "asking for registers"));
     TRY(check(driver_.occupancy(&blocks, kernel.function, block_lanes, 0),
               "asking for the occupancy"));
-    kernel.registers = u32(registers);
     kernel.local_bytes = u32(local_bytes);
     kernel.blocks_per_multiprocessor = u32(std::max(1, blocks));
     return &kernel;
 }
 
-Result<void> CudaDevice::wait(const RunControl& control) {
+Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
+    return kernel("gpurun_solo", solo_ptx(is_deep), solo_registers);
+}
+Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
+    return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
+}
+
+Result<std::optional<double>> CudaDevice::wait(const RunControl& control) {
     using namespace std::chrono;
     auto start = steady_clock::now();
-    bool is_stopping = false;
+    std::optional<steady_clock::time_point> stopped;
     for (;;) {
         cuda::Status status = driver_.stream_query(stream_);
+        auto now = steady_clock::now();
         if (status != cuda::not_ready) {
+            if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
             TRY(check(status, "running a kernel"));
-            return is_stopping ? stop_.set(false) : Result<void>();
+            if (!stopped) return std::optional<double>();
+            TRY(stop_.set(false));
+            return std::optional(duration<double>(now - *stopped).count());
         }
-        if (!is_stopping && control.wants_stop()) {
+        if (!stopped && control.wants_stop()) {
+            stopped = now;
             TRY(stop_.set(true));
-            is_stopping = true;
         }
         // Short runs are waited for closely, long ones without taking a core.
-        auto waited = steady_clock::now() - start;
+        auto waited = now - start;
         if (waited > milliseconds(2))
             std::this_thread::sleep_for(std::min<nanoseconds>(waited / 20, milliseconds(5)));
     }
@@ -301,14 +156,18 @@ Result<void> CudaDevice::wait(const RunControl& control) {
 
 // ---- a process with a warp to itself -----------------------------------------------
 
+namespace {
+
 class CudaSpace final : public Space {
 public:
-    CudaSpace(CudaDevice& device, const Kernel& kernel, Buffer code, Buffer words, Buffer bytes)
+    CudaSpace(CudaDevice& device, const Kernel& kernel, Buffer code, Buffer words, Buffer bytes,
+              bool is_watched)
         : device_(device),
           kernel_(kernel),
           code_(std::move(code)),
           words_(std::move(words)),
-          bytes_(std::move(bytes)) {}
+          bytes_(std::move(bytes)),
+          is_watched_(is_watched) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         return device_.copy_in(code_.at() + u64(position) * 8, words.data(), words.size_bytes());
@@ -337,9 +196,18 @@ public:
 
 private:
     Result<ThreadState> launch(u32 thread, u32 steps, const RunControl& control) {
+        PhaseTimer timer(Phase::run);
+        ThreadState state =
+            TRY(launch(kernel_, task_board_bytes + stack_window * 4, thread, steps, control));
+        if (state != ThreadState::deep) return state;
+        const Kernel* deep = TRY(device_.solo_kernel(true));
+        return launch(*deep, task_board_bytes, thread, steps, control);
+    }
+    Result<ThreadState> launch(const Kernel& kernel, u32 shared_bytes, u32 thread, u32 steps,
+                               const RunControl& control) {
         SoloParams params{code_.at(), words_.at(), bytes_.at(), device_.stop_word().at(),
-                          thread,     steps};
-        TRY(device_.launch(kernel_, 1, warp_lanes, &params));
+                          thread,     steps,       is_watched_, 0};
+        TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
         u32 state = 0;
         TRY(read_words(thread + thread_state, {&state, 1}));
@@ -349,97 +217,20 @@ private:
     CudaDevice& device_;
     const Kernel& kernel_;
     Buffer code_, words_, bytes_;
+    bool is_watched_;
 };
 
+}  // namespace
+
 Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
-    const Kernel* solo = TRY(solo_kernel());
+    const Kernel* solo = TRY(solo_kernel(false));
+    PhaseTimer timer(Phase::prepare);
     Buffer code = TRY(allocate_zeroed(sizes.code_words * 8, "code"));
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
-    return std::unique_ptr<Space>(
-        new CudaSpace(*this, *solo, std::move(code), std::move(words), std::move(bytes)));
+    return std::unique_ptr<Space>(new CudaSpace(*this, *solo, std::move(code), std::move(words),
+                                                std::move(bytes), sizes.is_watched));
 }
-
-// ---- bursts ------------------------------------------------------------------------
-
-Result<BurstOutcome> CudaDevice::run_burst(const Burst& burst, const RunControl& control) {
-    u32 stack_slots = burst.words[burst.thread + thread_stack_end] - burst.stack;
-    const Kernel* gang = TRY(gang_kernel(stack_slots > gang_stack_slots));
-    BurstOutcome outcome;
-    outcome.stride = result_first + burst.result_words;
-
-    Buffer code = TRY(upload(std::span<const u64>(burst.code), "code"));
-    Buffer template_words = TRY(upload(std::span<const u32>(burst.words), "the template"));
-    std::vector<u8> padded = burst.bytes;
-    padded.resize((padded.size() + 7) & ~usize{7});
-    Buffer template_bytes = TRY(upload(std::span<const u8>(padded), "the template"));
-    Buffer arguments = TRY(upload(std::span<const u32>(burst.arguments), "arguments"));
-    Buffer results = TRY(allocate_zeroed(u64(burst.processes) * outcome.stride * 4, "results"));
-    Buffer next = TRY(allocate_zeroed(4, "a counter"));
-
-    // As many slots as lanes can be resident, if the memory is there for them.
-    usize free = 0, total = 0;
-    TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
-    u64 per_warp = (u64(burst.words.size()) * 4 + burst.bytes_per_process) * warp_lanes;
-    u64 resident =
-        u64(gang->blocks_per_multiprocessor) * info_.multiprocessors * (block_lanes / warp_lanes);
-    // The driver takes local memory for all lanes that could ever be resident.
-    u64 local = u64(gang->local_bytes) * info_.lanes;
-    u64 fitting = u64(double(free - std::min<u64>(free, local)) * 0.95) / per_warp;
-    if (fitting == 0)
-        return Error{format(
-            "not enough device memory: 32 processes of %llu KiB each take %llu MiB, %zu of %zu MiB "
-            "are free; a smaller --memory or --stack asks for less",
-            (unsigned long long)(per_warp / warp_lanes >> 10), (unsigned long long)(per_warp >> 20),
-            free >> 20, total >> 20)};
-    u64 warps = std::min({resident, fitting, u64(burst.processes)});
-    // Few processes: a warp each, so that none waits for another.
-    u32 lanes = u32(std::min<u64>(warp_lanes, (burst.processes + warps - 1) / warps));
-    warps = std::min<u64>(warps, (burst.processes + lanes - 1) / lanes);
-    Buffer words =
-        TRY(allocate_zeroed(warps * warp_lanes * burst.words.size() * 4, "process words"));
-    Buffer bytes =
-        TRY(allocate_zeroed(warps * warp_lanes * burst.bytes_per_process, "process memories"));
-    outcome.slots = u32(warps * lanes);
-
-    BurstParams params{};
-    params.code = code.at();
-    params.words = words.at();
-    params.bytes = bytes.at();
-    params.template_words = template_words.at();
-    params.template_bytes = template_bytes.at();
-    params.arguments = arguments.at();
-    params.results = results.at();
-    params.next = next.at();
-    params.stop = stop_.at();
-    params.bytes_per_process = burst.bytes_per_process;
-    params.template_size = padded.size();
-    params.words_per_process = u32(burst.words.size());
-    params.processes = burst.processes;
-    params.warps = u32(warps);
-    params.lanes = lanes;
-    params.thread = burst.thread;
-    params.stack = burst.stack;
-    params.argument_words = burst.argument_words;
-    params.result_words = burst.result_words;
-    params.result_stride = outcome.stride;
-    while ((u64{32} << params.dirty_shift) < burst.bytes_per_process) params.dirty_shift++;
-    std::copy(burst.ranges.begin(), burst.ranges.end(), params.ranges);
-    TRY(check(driver_.stream_synchronize(stream_), "preparing the launch"));
-
-    auto start = std::chrono::steady_clock::now();
-    u32 blocks = u32((warps * warp_lanes + block_lanes - 1) / block_lanes);
-    TRY(launch(*gang, blocks, block_lanes, &params));
-    TRY(wait(control));
-    outcome.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    outcome.launches = 1;
-    outcome.results.resize(usize(burst.processes) * outcome.stride);
-    TRY(copy_out(outcome.results.data(), results.at(), outcome.results.size() * 4));
-    return outcome;
-}
-
-}  // namespace
 
 Result<std::vector<DeviceInfo>> cuda_infos() {
     const Driver* driver = TRY(cuda::open_driver());

@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 
 #include "base/format.h"
+#include "base/phases.h"
 
 namespace gpurun::device::cuda {
 namespace {
 
 Result<const Driver*> open() {
+    PhaseTimer timer(Phase::driver);
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return Error{

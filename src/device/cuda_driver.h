@@ -30,6 +30,10 @@ inline constexpr Status out_of_memory = 2;
     F(memory_info, cuMemGetInfo_v2, (usize * free, usize * total))                                \
     F(memory_alloc, cuMemAlloc_v2, (DevicePointer * pointer, usize bytes))                        \
     F(memory_free, cuMemFree_v2, (DevicePointer pointer))                                         \
+    F(host_alloc, cuMemHostAlloc, (void** pointer, usize bytes, unsigned flags))                  \
+    F(host_free, cuMemFreeHost, (void* pointer))                                                  \
+    F(host_device_pointer, cuMemHostGetDevicePointer_v2,                                          \
+      (DevicePointer * pointer, void* host, unsigned flags))                                      \
     F(copy_to_device, cuMemcpyHtoDAsync_v2,                                                       \
       (DevicePointer to, const void* from, usize bytes, Handle stream))                           \
     F(copy_to_host, cuMemcpyDtoHAsync_v2,                                                         \
@@ -43,6 +47,8 @@ inline constexpr Status out_of_memory = 2;
     F(module_load, cuModuleLoadData, (Handle * module, const void* image))                        \
     F(module_unload, cuModuleUnload, (Handle module))                                             \
     F(module_function, cuModuleGetFunction, (Handle * function, Handle module, const char* name)) \
+    F(module_global, cuModuleGetGlobal_v2,                                                        \
+      (DevicePointer * pointer, usize * bytes, Handle module, const char* name))                  \
     F(function_attribute, cuFuncGetAttribute, (int* value, int attribute, Handle function))       \
     F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                     \
       (int* blocks, Handle function, int block_lanes, usize shared_bytes))                        \

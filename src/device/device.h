@@ -34,6 +34,7 @@ struct Sizes {
     u64 code_words = 0;
     u64 words = 0;
     u64 bytes = 0;
+    bool is_watched = false;  // runtime/watch.h: checked after every run
 };
 
 // Who may interrupt a run.
@@ -78,16 +79,24 @@ struct Burst {
     u32 processes = 0;
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;  // argument_words for each process
+    bool is_watched = false;     // runtime/watch.h: checked when a process ends
+    u32 spoilt = ~u32{0};        // the process that fails its check, to test that
+};
+
+struct BurstResults {
+    u32 stride = 0;  // words of a process's result (abi/burst.h)
+    std::vector<u32> words;
+    std::span<const u32> of(u32 process) const {
+        return {words.data() + usize(process) * stride, stride};
+    }
 };
 
 struct BurstOutcome {
-    u32 stride = 0;  // words of a process's result (abi/burst.h)
-    std::vector<u32> results;
-    double seconds = 0;  // from launch to end
+    std::vector<BurstResults> parts;
+    double seconds = 0;                  // from launch to end
+    std::optional<double> stop_seconds;  // from the request to stop to the end
     u32 slots = 0, launches = 0;
-    std::span<const u32> of(u32 process) const {
-        return {results.data() + usize(process) * stride, stride};
-    }
+    double busy = 0;  // share of the lanes' time in which they had a process
 };
 
 class Device {
@@ -98,7 +107,9 @@ public:
     // Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
-    virtual Result<BurstOutcome> run_burst(const Burst& burst, const RunControl& control) = 0;
+    // All parts in one launch.
+    virtual Result<BurstOutcome> run_burst(std::span<const Burst> parts,
+                                           const RunControl& control) = 0;
 };
 
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes);

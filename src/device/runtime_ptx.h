@@ -6,8 +6,9 @@
 
 namespace gpurun {
 
-std::string_view gang_ptx(unsigned capability);  // gpurun_burst, for 7.5 as 75, 8.0 as 80, …
-std::string_view deep_ptx();                     // the same for stacks beyond gang_stack_slots
-std::string_view solo_ptx();                     // gpurun_solo
+// gpurun_burst, for capability 7.5 as 75, 8.0 as 80, …; deep: for stacks beyond gang_stack_slots.
+std::string_view gang_ptx(unsigned capability, bool is_deep);
+// gpurun_solo; deep: for stacks that use more than stack_window.
+std::string_view solo_ptx(bool is_deep);
 
 }  // namespace gpurun

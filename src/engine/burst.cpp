@@ -22,12 +22,15 @@ bool has_objects(const wasm::Module& module) {
 }
 
 // Processes share what the device has; each may at least double its memory, if it is there.
-u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module, u32 processes) {
+u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module,
+                 const BurstOptions& options) {
     u64 min = 0;
     for (const wasm::MemoryType& memory : module.memories)
         min = std::max(min, memory.limits.min << page_bits);
-    if (device.reserves_lazily) return StoreOptions{}.memory_bytes;
-    u64 share = device.memory_free / 2 / std::max<u64>(1, std::min<u64>(processes, device.lanes));
+    // What is watched is written behind every memory, so it costs even there.
+    if (device.reserves_lazily && !options.is_watched) return StoreOptions{}.memory_bytes;
+    u64 share =
+        device.memory_free / 2 / std::max<u64>(1, std::min<u64>(options.processes, device.lanes));
     share = share / std::max<usize>(1, module.memories.size()) & ~u64{0xffff};
     return std::max(min, std::min(share, std::max<u64>(2 * min, 1 << 20)));
 }
@@ -38,10 +41,10 @@ StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module&
     store.instances = 1;
     store.table_growth = 64;
     store.fuel = options.fuel;
+    store.is_watched = options.is_watched;
     store.stack_slots = options.stack_slots.value_or(gang_stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
-    store.memory_bytes =
-        options.memory_bytes.value_or(memory_limit(device, module, options.processes));
+    store.memory_bytes = options.memory_bytes.value_or(memory_limit(device, module, options));
     return store;
 }
 
@@ -112,12 +115,19 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
             std::vector<u8> bytes(size);
             TRY(space_->read_bytes(base, bytes));
             while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
-            if (bytes.empty()) continue;
-            burst.bytes.resize(base);
-            burst.bytes.insert(burst.bytes.end(), bytes.begin(), bytes.end());
+            if (!bytes.empty()) {
+                burst.bytes.resize(base);
+                burst.bytes.insert(burst.bytes.end(), bytes.begin(), bytes.end());
+            }
+            if (options_.is_watched) {
+                burst.bytes.resize(base + TRY(read_wide(record + memory_capacity)));
+                burst.bytes.insert(burst.bytes.end(), canary_bytes, u8(canary_pattern));
+            }
         }
     }
+    burst.bytes.resize((burst.bytes.size() + 7) & ~usize{7});
     burst.bytes_per_process = next_byte_;
+    burst.is_watched = options_.is_watched;
     burst.thread = current_.at;
     burst.stack = current_.stack;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);
@@ -126,38 +136,46 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     return burst;
 }
 
-Result<BurstReport> run_burst(device::Device& device, std::shared_ptr<const wasm::Module> module,
-                              const BurstOptions& options, const device::RunControl& control) {
-    std::unique_ptr<Store> store =
-        TRY(Store::create(store_options(device.info(), *module, options)));
-    Store::Instantiated made = TRY(store->instantiate(module, {}, control));
-    if (made.completion.kind != Completion::Kind::returned)
-        return Error{"instantiation failed: " + made.completion.to_string()};
-    std::optional<Extern> func = store->find_export(*made.instance, options.function);
-    if (!func || func->kind != wasm::ExternKind::func)
-        return Error{format("no exported function \"%s\"", options.function.c_str())};
-    TRY(check_count(device.info(), store->type_of(*func), options.processes));
-    std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
-    device::Burst burst = TRY(store->make_burst(*func, std::move(arguments), options.processes));
-    device::BurstOutcome outcome = TRY(device.run_burst(burst, control));
-    return BurstReport(std::move(store), *func, std::move(outcome));
+Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
+                              const device::RunControl& control) {
+    std::vector<BurstReport::Part> parts;
+    std::vector<device::Burst> bursts;
+    for (const auto& [module, options] : jobs) {
+        std::unique_ptr<Store> store =
+            TRY(Store::create(store_options(device.info(), *module, options)));
+        Store::Instantiated made = TRY(store->instantiate(module, {}, control));
+        if (made.completion.kind != Completion::Kind::returned)
+            return Error{"instantiation failed: " + made.completion.to_string()};
+        std::optional<Extern> func = store->find_export(*made.instance, options.function);
+        if (!func || func->kind != wasm::ExternKind::func)
+            return Error{format("no exported function \"%s\"", options.function.c_str())};
+        TRY(check_count(device.info(), store->type_of(*func), options.processes));
+        std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
+        bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
+        bursts.back().spoilt = options.spoilt;
+        parts.push_back({std::move(store), *func, options.processes});
+    }
+    device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
+    return BurstReport(std::move(parts), std::move(outcome));
 }
 
-Completion BurstReport::of(u32 process) const {
-    std::span<const u32> words = outcome_.of(process);
+Completion BurstReport::of(u32 process, u32 job) const {
+    std::span<const u32> words = outcome_.parts[job].of(process);
+    const auto& [store, func, processes] = parts_[job];
     Completion completion;
     completion.trap = Trap(words[result_trap]);
     switch (ThreadState(words[result_state])) {
         case ThreadState::finished:
-            completion.results = store_->results_from(func_, words.subspan(result_first));
+            completion.results = store->results_from(func, words.subspan(result_first));
             return completion;
         case ThreadState::trapped: completion.kind = Completion::Kind::trapped; break;
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
         case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
-        case ThreadState::ready: completion.kind = Completion::Kind::stopped; break;
+        case ThreadState::ready:
+        case ThreadState::deep: completion.kind = Completion::Kind::stopped; break;
     }
-    if (std::optional<Frame> frame = store_->frame_at(words[result_pc]))
+    if (std::optional<Frame> frame = store->frame_at(words[result_pc]))
         completion.backtrace.push_back(*frame);
     return completion;
 }

@@ -1,5 +1,5 @@
-// Many processes of one module at once: the same call in each, with arguments that may name the
-// process.
+// Many processes at once: for each job the same call in each of its processes, with arguments that
+// may name the process.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,38 @@ struct BurstOptions {
     std::vector<std::string> arguments;  // {} stands for the process's number, from 0
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
+    bool is_watched = false;  // as in StoreOptions
+    u32 spoilt = ~u32{0};     // the process whose watch must fail, to test that
 };
 
-// How each process ended.
+// What one part of a burst runs.
+struct BurstJob {
+    std::shared_ptr<const wasm::Module> module;
+    BurstOptions options;
+};
+
+// How each process of each job ended.
 class BurstReport {
 public:
-    BurstReport(std::unique_ptr<Store> store, Extern func, device::BurstOutcome outcome)
-        : store_(std::move(store)), func_(std::move(func)), outcome_(std::move(outcome)) {}
+    struct Part {
+        std::unique_ptr<Store> store;
+        Extern func;
+        u32 processes;
+    };
+    BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
+        : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
 
-    u32 processes() const { return u32(outcome_.results.size() / outcome_.stride); }
-    Completion of(u32 process) const;
+    u32 processes(u32 job = 0) const { return parts_[job].processes; }
+    Completion of(u32 process, u32 job = 0) const;
     const device::BurstOutcome& outcome() const { return outcome_; }
 
 private:
-    std::unique_ptr<Store> store_;
-    Extern func_;
+    std::vector<Part> parts_;
     device::BurstOutcome outcome_;
 };
 
-Result<BurstReport> run_burst(device::Device& device, std::shared_ptr<const wasm::Module> module,
-                              const BurstOptions& options, const device::RunControl& control);
+// All jobs in one launch.
+Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
+                              const device::RunControl& control);
 
 }  // namespace gpurun::engine

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/phases.h"
 #include "engine/store.h"
 
 namespace gpurun::engine {
@@ -115,7 +116,8 @@ Result<Extern> Store::make_memory(const wasm::MemoryType& memory) {
             (unsigned long long)limits.min,
             (unsigned long long)(options_.memory_bytes >> page_bits))};
     u64 capacity = capacity_pages << page_bits;
-    if (capacity > options_.all_memory_bytes - next_byte_)
+    u64 taken = next_byte_ + (options_.is_watched ? canary_bytes : 0);
+    if (taken > options_.all_memory_bytes || capacity > options_.all_memory_bytes - taken)
         return Error{
             format("no address space left for a memory of up to %llu MiB; a smaller --memory asks "
                    "for less",
@@ -133,10 +135,18 @@ Result<Extern> Store::make_memory(const wasm::MemoryType& memory) {
     put(memory_base, next_byte_);
     put(memory_capacity, capacity);
     put(memory_max_pages, max_pages);
+    record[memory_next] = last_memory_;
     record[memory_flags] =
         (limits.is_64 ? memory_is_64 : 0) | (limits.is_shared ? memory_is_shared : 0);
     TRY(space_->write_words(made.at, record));
+    last_memory_ = made.at;
+    TRY(space_->write_words(process_memories, {&last_memory_, 1}));
     next_byte_ += capacity;
+    if (options_.is_watched) {
+        std::vector<u8> canary(canary_bytes, u8(canary_pattern));
+        TRY(space_->write_bytes(next_byte_, canary));
+        next_byte_ += canary_bytes;
+    }
     return made;
 }
 
@@ -168,6 +178,7 @@ Result<void> Store::write_instance(Instance& instance) {
 Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Module> module_ptr,
                                                std::span<const Extern> imports,
                                                const device::RunControl& control) {
+    PhaseTimer timer(Phase::instantiate);
     const wasm::Module& module = *module_ptr;
     CHECK(imports.size() == module.imports.size());
     if (instances_.size() == options_.instances)

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/phases.h"
 #include "text/assemble.h"
 #include "wasm/limits.h"
 
@@ -90,6 +91,7 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
 Result<std::vector<u8>> read_file(const std::string& path) { return read_while(path, nullptr); }
 
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
+    PhaseTimer timer(Phase::load);
     std::vector<u8> bytes = TRY(read_while(path, may_be_module));
     if (bytes.empty()) return file_error(path, "is empty, expected a WebAssembly module");
     std::string_view start = as_text(bytes).substr(0, magic.size());
@@ -105,6 +107,13 @@ Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
     auto module = wasm::load(std::move(assembled.bytes));
     if (!module) return at_line(assembled, path, module.error());
     return module;
+}
+
+std::string describe_phases() {
+    std::string text = "seconds:";
+    for (u32 i = 0; i < u32(Phase::count); i++)
+        text += format("%s %s %.6f", i ? "," : "", name_of(Phase(i)), seconds_in(Phase(i)));
+    return text;
 }
 
 }  // namespace gpurun::engine

@@ -17,6 +17,7 @@ struct ScriptOptions {
     std::function<void(const std::string&)> say;  // each failure: "file.wast:12: …"
     device::RunControl control;
     device::Device* device = nullptr;  // the CPU if there is none
+    bool is_watched = false;           // as in StoreOptions
 };
 
 // An Error means that the script could not be read at all.

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/phases.h"
 
 namespace gpurun::engine {
 
@@ -26,6 +27,12 @@ void append_bytes(std::vector<u64>& to, std::span<const u8> bytes) {
     usize at = to.size();
     to.resize(at + (bytes.size() + 7) / 8);
     if (!bytes.empty()) std::memcpy(to.data() + at, bytes.data(), bytes.size());
+}
+
+Result<translate::Code> timed_translation(const wasm::Module& module,
+                                          const translate::Options& options) {
+    PhaseTimer timer(Phase::translate);
+    return translate::translate(module, options);
 }
 
 }  // namespace
@@ -58,6 +65,7 @@ Result<void> Store::prepare(device::Device& device) {
         return Error{format("a stack of %u slots is too small: --stack takes %u at the least",
                             options_.stack_slots, min_stack_slots)};
     u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
+    if (options_.is_watched) fixed += 4 * canary_words;
     words_ = fixed + options_.stack_slots + options_.heap_words + options_.instance_words;
     if (words_ > max_words)
         return Error{
@@ -78,8 +86,8 @@ Result<void> Store::prepare(device::Device& device) {
     header[process_heap_next] = heap;
     header[process_heap_end] = heap + options_.heap_words;
     header[process_instances] = instance_table_;
-    header[process_instance_count] = 1;
     header[process_threads] = current_.at;
+    header[process_canaries] = last_canary_;
     return space_->write_words(0, header);
 }
 
@@ -90,6 +98,15 @@ Result<u32> Store::take_words(u64 count, const char* what) {
                             (unsigned long long)count, (unsigned long long)(words_ - next_word_))};
     u32 at = u32(next_word_);
     next_word_ += count;
+    if (options_.is_watched) {
+        if (words_ - next_word_ < canary_words) return Error{"no room for a canary"};
+        u32 canary_at = u32(next_word_);
+        const u32 canary[canary_words] = {canary_word ^ canary_at, last_canary_};
+        TRY(space_->write_words(canary_at, canary));
+        TRY(space_->write_words(process_canaries, {&canary_at, 1}));
+        last_canary_ = canary_at;
+        next_word_ += canary_words;
+    }
     return at;
 }
 
@@ -183,7 +200,7 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     const wasm::Module& module = *module_ptr;
     translate::Options options;
     options.metered = options_.fuel.has_value();
-    translate::Code code = TRY(translate::translate(module, options));
+    translate::Code code = TRY(timed_translation(module, options));
     std::vector<u32> types = TRY(add_types(module));
     u32 begin = next_code_;
     TRY(append_code(code.words));
@@ -319,7 +336,8 @@ Result<Completion> Store::complete(ThreadState state) {
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
         case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
-        case ThreadState::ready: completion.kind = Completion::Kind::stopped; break;
+        case ThreadState::ready:
+        case ThreadState::deep: completion.kind = Completion::Kind::stopped; break;
     }
     completion.backtrace = TRY(backtrace());
     return completion;

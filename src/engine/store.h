@@ -30,6 +30,7 @@ struct StoreOptions {
     u32 instance_words = 1 << 28;  // globals, tables, segments of all instances: linking fails
     u32 table_growth = 4096;       // elements that a table without a maximum can grow by
     std::optional<u64> fuel;       // for each call: "out of fuel"
+    bool is_watched = false;       // with canaries, checked after every run: finds bugs of ours
 };
 
 // What fits a device: defaults are generous where memory is only taken once it is touched.
@@ -123,7 +124,9 @@ public:
     // Copies the process as it stands, code and all, into an empty space of the same sizes; it
     // goes on there, and the old space is gone.
     Result<void> move_to(std::unique_ptr<device::Space> space);
-    device::Sizes sizes() const { return {options_.code_words, words_, options_.all_memory_bytes}; }
+    device::Sizes sizes() const {
+        return {options_.code_words, words_, options_.all_memory_bytes, options_.is_watched};
+    }
 
     // Processes that begin where this one is now and call `func`: the words of their arguments
     // one process after another.
@@ -186,6 +189,7 @@ private:
     u32 next_code_ = first_free_position;
     u64 next_word_ = 0, words_ = 0;
     u64 next_byte_ = 0;
+    u32 last_canary_ = 0, last_memory_ = 0;  // word indices
     u32 instance_table_ = 0;
     std::vector<Thread> threads_;  // number 0 is the first
     Thread current_;

@@ -34,7 +34,7 @@ struct Range {
     void advance_from(u64 done) { set_width(fp, from_slot, widths & width_from_64, from + done); }
     Outcome finish(Registers& r, u64 done, u32 length) {
         set_width(fp, count_slot, widths & width_count_64, count - done);
-        if (done < count) return Outcome::again;
+        if (done < count) return Outcome::chunk;
         r.pc += length;
         return Outcome::next;
     }
@@ -64,7 +64,7 @@ Outcome memory_fill(const Process& p, Registers& r, u64 w) {
     if (!in_bounds(range.to, range.count, m.size)) return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
     mark_dirty(p, r, guest_at(m.base, range.to), done);
-    fill_guest(m.base, range.to, u8(range.from), done);
+    r.chore = fill_guest(m.base, range.to, u8(range.from), done);
     range.advance_to(done);
     return range.finish(r, done, 2);
 }
@@ -81,9 +81,9 @@ Outcome memory_copy(const Process& p, Registers& r, u64 w) {
     mark_dirty(p, r, guest_at(to.base, range.to), range.count);
     if (to.base == from.base && range.to > range.from) {
         u64 rest = range.count - done;
-        copy_guest(to.base, range.to + rest, from.base, range.from + rest, done);
+        r.chore = copy_guest(to.base, range.to + rest, from.base, range.from + rest, done);
     } else {
-        copy_guest(to.base, range.to, from.base, range.from, done);
+        r.chore = copy_guest(to.base, range.to, from.base, range.from, done);
         range.advance_to(done);
         range.advance_from(done);
     }
@@ -102,7 +102,8 @@ Outcome memory_init(const Process& p, Registers& r, u64 w) {
         return trap(r, Trap::memory_out_of_bounds);
     u64 done = smaller(range.count, chunk_bytes);
     mark_dirty(p, r, guest_at(m.base, range.to), done);
-    write_guest(m.base, range.to, reinterpret_cast<const u8*>(p.code + info.at) + range.from, done);
+    r.chore = write_guest(m.base, range.to,
+                          reinterpret_cast<const u8*>(p.code + info.at) + range.from, done);
     range.advance_to(done);
     range.advance_from(done);
     return range.finish(r, done, 3);

@@ -87,7 +87,8 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
     r.memory = memory;           \
     r.memory_size = memory_size; \
     r.dirty = dirty;             \
-    r.trap = Trap::none;
+    r.trap = Trap::none;         \
+    r.chore.count = 0;
 #define LOAD_REGISTERS           \
     pc = r.pc;                   \
     fp = r.fp;                   \
@@ -97,6 +98,25 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
     memory_size = r.memory_size; \
     dirty = r.dirty;             \
     why = r.trap;
+// A call within the instance, `length` words long, and the `enter` that stands where it goes.
+#define CALL(entry, length)                                                                      \
+    {                                                                                            \
+        const u32 callee_at = (entry);                                                           \
+        u32 enter_low, enter_high;                                                               \
+        fetch(code, callee_at, enter_low, enter_high);                                           \
+        rp = below(rp, record_words);                                                            \
+        word(rp, record_pc) = pc + (length);                                                     \
+        word(rp, record_fp) = index_of(p, fp);                                                   \
+        word(rp, record_instance) = index_of(p.words, instance);                                 \
+        fp = word_at(fp, A);                                                                     \
+        pc = callee_at;                                                                          \
+        if (distance(fp, rp) < s64(enter_high >> 16)) [[unlikely]]                               \
+            goto stack_exhausted;                                                                \
+        for (u32 slot = enter_low >> 16, end = slot + (enter_high & 0xffff); slot < end; slot++) \
+            word(fp, slot) = 0;                                                                  \
+        pc++;                                                                                    \
+        GO_COUNTED                                                                               \
+    }
 #define A FIELD_A
 #define B FIELD_B
 #define C FIELD_C
@@ -120,7 +140,8 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
     CASE(ret) { goto back_to_caller; }
     CASE(enter) {
         // fp and rp point into one stack: what lies between them is free.
-        if (distance(fp, rp) < s64(C)) TRAP(call_stack_exhausted)
+        if (distance(fp, rp) < s64(C)) [[unlikely]]
+            goto stack_exhausted;
         for (u32 slot = A, end = A + B; slot < end; slot++) word(fp, slot) = 0;
         NEXT(1)
     }
@@ -147,16 +168,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
         u64 pair = code[pc + 1 + index / 2];
         GO(s32(index & 1 ? high_of(pair) : low_of(pair)))
     }
-    CASE(call) {
-        rp = below(rp, record_words);
-        word(rp, record_pc) = pc + 1;
-        word(rp, record_fp) = index_of(p, fp);
-        word(rp, record_instance) = index_of(p.words, instance);
-        fp = word_at(fp, A);
-        pc += IMM;
-        GO_COUNTED
-    }
-    CASE(call_indirect) {
+    CASE(call) CALL(pc + IMM, 1) CASE(call_indirect) {
         u64 operands = code[pc + 1];
         const u32* table = word_at(p.words, word(instance, low_of(operands)));
         u64 index = C ? get<u64>(fp, B) : get<u32>(fp, B);
@@ -170,13 +182,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
                 reinterpret_cast<const FuncInfo*>(code + module.funcs)[ref_function(ref)];
             if (callee.type != expected && !is_subtype(p, callee.type, expected))
                 TRAP(indirect_call_type_mismatch)
-            rp = below(rp, record_words);
-            word(rp, record_pc) = pc + 2;
-            word(rp, record_fp) = index_of(p, fp);
-            word(rp, record_instance) = index_of(p.words, instance);
-            fp = word_at(fp, A);
-            pc = callee.entry;
-            GO_COUNTED
+            CALL(callee.entry, 2)
         }
         GO_OUT_OF_LINE  // another instance's
     }
@@ -342,6 +348,11 @@ out_of_bounds: {
     if (memory_size != size) NEXT(0)
     TRAP(memory_out_of_bounds)
 }
+stack_exhausted:
+    // At the callee's `enter`, which needs more than there is.
+    if (!stack_is_window || word(thread, thread_is_clipped) == 0) TRAP(call_stack_exhausted)
+    state = ThreadState::deep;
+    goto leave;
 yield:
     __attribute__((unused));
     state = ThreadState::ready;
@@ -355,6 +366,7 @@ leave:
         SAVE_REGISTERS
         Outcome outcome = run_out_of_line(p, thread, r, w);
         LOAD_REGISTERS
+        INTERPRETER_CHORE(r.chore)
         if (outcome == Outcome::trap) word(thread, thread_trap) = u32(why);
         if (outcome == Outcome::trap) state = ThreadState::trapped;
         if (outcome == Outcome::leave) state = ThreadState(word(thread, thread_state));
@@ -368,6 +380,7 @@ leave:
     word(thread, thread_rp) = index_of(p, rp);
     word(thread, thread_instance) = index_of(p.words, instance);
     word(thread, thread_state) = u32(state);
+    word(thread, thread_window) = stack_is_window;
     return state;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/interp.cpp"
 #include "runtime/object.cpp"
 #include "runtime/vector.cpp"
+#include "runtime/watch.h"
 #pragma clang attribute pop
 
 namespace gpurun::rt {
@@ -26,139 +27,240 @@ T* pointer(u64 address) {
 #if !GPURUN_SOLO
 // The memories of a slot as the template has them: all of it the first time, then the pieces
 // that were written. All lanes work on it together.
-void prepare_bytes(const BurstParams& params, u64 slot, bool is_fresh, u32 dirty) {
-    u8* to = pointer<u8>(params.bytes) + slot * params.bytes_per_process;
-    const u8* from = pointer<const u8>(params.template_bytes);
+void prepare_bytes(const BurstPart& part, u64 slot, bool is_fresh, u32 dirty) {
+    u8* to = pointer<u8>(part.bytes) + slot * part.bytes_per_process;
+    const u8* from = pointer<const u8>(part.template_bytes);
     if (is_fresh) {
-        for (u64 i = lane_id() * 8; i < params.template_size; i += warp_lanes * 8)
+        for (u64 i = lane_id() * 8; i < part.template_size; i += warp_lanes * 8)
             *global(reinterpret_cast<u64*>(to + i)) =
                 *global(reinterpret_cast<const u64*>(from + i));
         return;
     }
     for (; dirty != 0; dirty &= dirty - 1) {
-        u64 begin = u64(lowest(dirty)) << params.dirty_shift;
-        u64 end = begin + (u64{1} << params.dirty_shift) + 16;
-        if (end > params.bytes_per_process) end = params.bytes_per_process;
+        u64 begin = u64(lowest(dirty)) << part.dirty_shift;
+        u64 end = begin + (u64{1} << part.dirty_shift) + 16;
+        if (end > part.bytes_per_process) end = part.bytes_per_process;
         for (u64 i = begin + lane_id() * 8; i < end; i += warp_lanes * 8)
             *global(reinterpret_cast<u64*>(to + i)) =
-                i < params.template_size ? *global(reinterpret_cast<const u64*>(from + i)) : 0;
+                i < part.template_size ? *global(reinterpret_cast<const u64*>(from + i)) : 0;
     }
 }
 
-void prepare_words(const BurstParams& params, const Process& p, u32 id, bool is_fresh) {
-    const u32* from = pointer<const u32>(params.template_words);
+// Nothing of an earlier process may be needed by the next.
+void poison_words(const BurstPart& part, const Process& p) {
+    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
+    for (u32 i = part.stack; i < end; i++) word(slots_at(p, i), 0) = poison_word;
+    for (const WordRange& range : part.ranges)
+        for (u32 i = range.begin; i < range.end; i++)
+            if (i != process_heap_next) word(p.words, i) = poison_word;
+}
+
+// All of a memory is as in the template: nothing that was written went unnoticed.
+void verify_bytes(const BurstPart& part, u64 slot, u32 id) {
+    const u8* bytes = pointer<const u8>(part.bytes) + slot * part.bytes_per_process;
+    const u8* from = pointer<const u8>(part.template_bytes);
+    for (u64 i = lane_id() * 8; i < part.bytes_per_process; i += warp_lanes * 8) {
+        u64 wanted = i < part.template_size ? load_bytes<u64>(from + i) : 0;
+        RUNTIME_CHECK(load_bytes<u64>(bytes + i) == wanted, id, u32(i));
+    }
+}
+
+void prepare_words(const BurstPart& part, const Process& p, u32 id, bool is_fresh) {
+    const u32* from = pointer<const u32>(part.template_words);
+    if (part.is_watched) poison_words(part, p);
     if (!is_fresh) {
         // Fresh objects are expected to be zero.
         u32 end = word(p.words, process_heap_next);
         for (u32 i = from[process_heap_next]; i < end; i++) word(p.words, i) = 0;
     }
-    for (const WordRange& range : params.ranges) {
+    for (const WordRange& range : part.ranges) {
         for (u32 i = range.begin; i < range.end; i++) word(p.words, i) = from[i];
     }
     // The stack: the record of whoever called first, and the arguments.
-    u32 record = from[params.thread + thread_stack_end] - record_words;
+    u32 record = from[part.thread + thread_stack_end] - record_words;
     for (u32 i = 0; i < record_words; i++) word(slots_at(p, record), i) = from[record + i];
-    const u32* arguments = pointer<const u32>(params.arguments) + usize(id) * params.argument_words;
-    for (u32 i = 0; i < params.argument_words; i++)
-        word(slots_at(p, params.stack), i) = arguments[i];
+    const u32* arguments = pointer<const u32>(part.arguments) + usize(id) * part.argument_words;
+    for (u32 i = 0; i < part.argument_words; i++) word(slots_at(p, part.stack), i) = arguments[i];
 }
 
-void write_result(const BurstParams& params, const Process& p, u32 id, ThreadState state) {
-    const u32* thread = word_at(p.words, params.thread);
-    u32* to = pointer<u32>(params.results) + usize(id) * params.result_stride;
+void write_result(const BurstPart& part, const Process& p, u32 id, ThreadState state) {
+    const u32* thread = word_at(p.words, part.thread);
+    u32* to = pointer<u32>(part.results) + usize(id) * part.result_stride;
     to[result_state] = u32(state);
     to[result_trap] = word(thread, thread_trap);
     to[result_pc] = word(thread, thread_pc);
     to[result_fuel] = word(thread, thread_fuel);
     to[result_fuel + 1] = word(thread, thread_fuel + 1);
-    for (u32 i = 0; i < params.result_words; i++)
-        to[result_first + i] = word(slots_at(p, params.stack), i);
+    for (u32 i = 0; i < part.result_words; i++)
+        to[result_first + i] = word(slots_at(p, part.stack), i);
 }
 
 // Hands processes to the lanes that have none. False: there are no more.
-bool take_processes(const BurstParams& params, const Process& p, u32 warp, bool& has_process,
+bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has_process,
                     bool& is_fresh, u32& id) {
-    u32 idle = ballot(!has_process && lane_id() < params.lanes);
+    u32 idle = ballot(!has_process && lane_id() < part.lanes);
     if (idle == 0) return true;
     u32 first = 0;
-    if (lane_id() == lowest(idle)) first = atom_add(pointer<u32>(params.next), popcount(idle));
+    if (lane_id() == lowest(idle)) first = atom_add(pointer<u32>(part.next), popcount(idle));
     first = shuffle(first, lowest(idle));
     bool is_idle = idle >> lane_id() & 1;
     u32 mine = first + popcount(idle & ((1u << lane_id()) - 1));
-    bool got = is_idle && first < params.processes && mine < params.processes;
-    u32 dirty = word(p.words, params.thread + thread_dirty);
+    bool got = is_idle && first < part.processes && mine < part.processes;
+    u32 dirty = word(p.words, part.thread + thread_dirty);
     u32 fresh_lanes = ballot(is_fresh);
     for (u32 left = ballot(got); left != 0; left &= left - 1) {
         u32 lane = lowest(left);
-        prepare_bytes(params, u64(warp) * warp_lanes + lane, fresh_lanes >> lane & 1,
-                      shuffle(dirty, lane));
+        u64 slot = u64(warp) * warp_lanes + lane;
+        prepare_bytes(part, slot, fresh_lanes >> lane & 1, shuffle(dirty, lane));
+        sync_warp();
+        if (part.is_watched) verify_bytes(part, slot, shuffle(mine, lane));
     }
     if (got) {
-        prepare_words(params, p, mine, is_fresh);
+        prepare_words(part, p, mine, is_fresh);
         has_process = true;
         is_fresh = false;
         id = mine;
     }
     sync_warp();
-    return first < params.processes && first + popcount(idle) < params.processes;
+    return first < part.processes && first + popcount(idle) < part.processes;
 }
 #endif
 
 }  // namespace
 
 #if GPURUN_SOLO
+#if GPURUN_WINDOW
+// Both ends of a stack, as if that were all of it: frames from its start up, records from its end
+// down. The thread's words say so while it runs.
+struct Clipped {
+    u32 begin, end;  // word indices
+    u32 slots;       // in the window
+
+    explicit Clipped(const u32* thread)
+        : begin(thread[thread_stack]), end(thread[thread_stack_end]), slots(end - begin) {
+        if (slots > stack_window) slots = stack_window;
+    }
+    // Does what is in use fit? A call that has just begun does: `enter` asks for its frame.
+    bool fits(const Process& p, const u32* thread) const {
+        if (end - begin == slots || thread[thread_window] != 0) return true;
+        return op_of(p.code[thread[thread_pc]]) == u32(CodeOp::enter) &&
+               thread[thread_fp] == begin && end - thread[thread_rp] <= slots / 2;
+    }
+    // All lanes: the records count from the end, everything else from the start.
+    void load(const u32* words, u32 records) const {
+        for (u32 i = lane_id(); i < slots; i += warp_lanes)
+            window()[i] = words[i < slots - records ? begin + i : end - (slots - i)];
+    }
+    void store(u32* words, u32 records) const {
+        for (u32 i = lane_id(); i < slots; i += warp_lanes)
+            words[i < slots - records ? begin + i : end - (slots - i)] = window()[i];
+    }
+};
+#endif
+
 extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
-    if (lane_id() != 0) return;
     Process p{pointer<const u64>(params.code),
               pointer<u32>(params.words),
               pointer<u8>(params.bytes),
-              pointer<u32>(params.words),
+              (StackWord*)pointer<u32>(params.words),
               0,
               63};
-    if (params.steps != 0) {
-        run(p, params.thread, params.steps, 0);
+#if GPURUN_WINDOW
+    u32* thread = p.words + params.thread;
+    Clipped clipped(thread);
+    if (!clipped.fits(p, thread)) {
+        sync_warp();
+        if (lane_id() == 0) thread[thread_state] = u32(ThreadState::deep);
         return;
     }
-    // Ends: the host sets the stop word when it has waited long enough.
-    while (run(p, params.thread, quantum, 0) == ThreadState::ready) {
-        if (load_relaxed(pointer<const u32>(params.stop)) != 0) return;
+    clipped.load(p.words, clipped.end - thread[thread_rp]);
+    p.stack = window();
+    p.stack_begin = clipped.begin;
+    sync_warp();
+#endif
+    if (lane_id() == 0) {
+#if GPURUN_WINDOW
+        const u32 shift = clipped.end - clipped.begin - clipped.slots;
+        thread[thread_rp] -= shift;
+        thread[thread_stack_end] -= shift;
+        thread[thread_is_clipped] = shift != 0;
+#endif
+        s64 left = params.steps != 0 ? params.steps : quantum;
+        // Ends: the host sets the stop word when it has waited long enough.
+        while (run(p, params.thread, left, 0) == ThreadState::ready && params.steps == 0) {
+            if (load_relaxed(pointer<const u32>(params.stop)) != 0) break;
+        }
+#if GPURUN_WINDOW
+        thread[thread_rp] += shift;
+        thread[thread_stack_end] += shift;
+        thread[thread_is_clipped] = 0;
+#endif
+        if (params.is_watched) verify_process(p, 0);
+        leave_others();
+    } else {
+        serve();
     }
+#if GPURUN_WINDOW
+    clipped.store(p.words, clipped.end - thread[thread_rp]);
+#endif
 }
 #else
+// The part of a burst that a warp works on.
+const BurstPart& part_of(const BurstParams& params, u32 warp) {
+    const BurstPart* part = pointer<const BurstPart>(params.parts);
+    for (u32 i = 1; i < params.part_count && warp >= part->first_warp + part->warps; i++) part++;
+    return *part;
+}
+
 extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
-    u32 warp = global_thread() / warp_lanes, lane = lane_id();
-    if (warp >= params.warps) return;
-    Process p{
-        pointer<const u64>(params.code),
-        pointer<u32>(params.words) + usize(warp) * params.words_per_process * warp_lanes + lane,
-        pointer<u8>(params.bytes) + (u64(warp) * warp_lanes + lane) * params.bytes_per_process,
-        nullptr,
-        0,
-        params.dirty_shift};
+    const BurstPart& part = part_of(params, global_thread() / warp_lanes);
+    u32 warp = global_thread() / warp_lanes - part.first_warp, lane = lane_id();
+    if (warp >= part.warps) return;
+    Process p{pointer<const u64>(part.code),
+              pointer<u32>(part.words) + usize(warp) * part.words_per_process * warp_lanes + lane,
+              pointer<u8>(part.bytes) + (u64(warp) * warp_lanes + lane) * part.bytes_per_process,
+              nullptr,
+              0,
+              part.dirty_shift};
 #if GPURUN_LOCAL_STACK
     u32 stack[gang_stack_slots];
     p.stack = (StackWord*)stack;
-    p.stack_begin = params.stack;
+    p.stack_begin = part.stack;
 #else
     p.stack = p.words;
 #endif
+    const u64 start = cycles();
+    u64 busy = 0;  // lane-cycles
     bool has_process = false, is_fresh = true, has_more = true;
     u32 id = 0;
     for (;;) {
-        if (has_more) has_more = take_processes(params, p, warp, has_process, is_fresh, id);
-        if (ballot(has_process) == 0) return;
+        if (has_more) has_more = take_processes(part, p, warp, has_process, is_fresh, id);
+        u32 busy_lanes = ballot(has_process);
+        if (busy_lanes == 0) break;
         bool is_stopped =
             ballot(lane == 0 && load_relaxed(pointer<const u32>(params.stop)) != 0) != 0;
         // A warp with lanes to spare takes new processes once a quarter of them is idle.
-        u32 enough = has_more ? params.lanes - (params.lanes + 3) / 4 : 0;
+        u32 enough = has_more ? part.lanes - (part.lanes + 3) / 4 : 0;
         ThreadState state = ThreadState::ready;
-        if (!is_stopped) state = run(p, has_process ? params.thread : 0, quantum, enough);
-        if (has_process && (state != ThreadState::ready || is_stopped)) {
-            write_result(params, p, id, state);
+        u64 begin = cycles();
+        if (!is_stopped) state = run(p, has_process ? part.thread : 0, quantum, enough);
+        bool is_over = has_process && (state != ThreadState::ready || is_stopped);
+        // Lanes that ended meanwhile count for half of it.
+        u32 over = popcount(ballot(is_over));
+        busy += (2 * popcount(busy_lanes) - over) * (cycles() - begin) / 2;
+        if (is_over) {
+            if (part.is_watched && params.spoilt == id) spoil_canary(p);
+            if (part.is_watched) verify_process(p, id);
+            write_result(part, p, id, state);
             has_process = false;
         }
         sync_warp();
-        if (is_stopped) return;
+        if (is_stopped) break;
+    }
+    if (lane == 0) {
+        BurstCounters* counters = pointer<BurstCounters>(params.counters);
+        atom_add(&counters->busy_lane_cycles, busy);
+        atom_max(&counters->longest_warp, cycles() - start);
     }
 }
 #endif

@@ -153,7 +153,7 @@ struct Count {
     }
     Outcome finish(Registers& r, u32 length) {
         slot = left - chunk;
-        if (chunk < left) return Outcome::again;
+        if (chunk < left) return Outcome::chunk;
         r.pc += length;
         return Outcome::next;
     }

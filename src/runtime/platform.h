@@ -5,8 +5,10 @@
 //   StackWord, slot_stride            the same for the slots of stacks, wherever those are
 //   load_word<T>, load_slot<T>, …     numbers of one to four words or slots
 //   load_bytes<T>, store_bytes<T>     unaligned little-endian access
-//   copy_forward, copy_backward, fill of guest bytes
+//   do_chore, or do_chores            copying and filling memory (chore.h)
+//   stack_is_window                   ThreadState::deep if what is there of a stack is not enough
 //   atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent
+//   check_failed                      ends everything, with a message
 //   INTERPRETER_LOOP, CASE, NEXT, …   how one instruction follows another (interp.cpp)
 #pragma once
 
@@ -19,6 +21,7 @@
 #include "runtime/platform_gang.h"
 #endif
 #include "runtime/platform_nvptx.h"
+#include "runtime/together_nvptx.h"
 #else
 #include "runtime/platform_host.h"
 #endif

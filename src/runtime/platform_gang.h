@@ -6,6 +6,7 @@
 
 namespace gpurun::rt {
 
+inline constexpr bool stack_is_window = false;
 inline constexpr u32 lane_stride = 32;
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
@@ -66,16 +67,22 @@ inline constexpr u32 slot_stride = lane_stride;
 #define INTERPRETER_OUT_OF_LINE                            \
     step++;                                                \
     const bool goes_out = position == elected && !is_over; \
+    Chore chore{};                                         \
+    bool is_chunk = false;                                 \
     if (goes_out) {                                        \
         pc &= ~slow_bit;                                   \
         w = code[pc];                                      \
     }                                                      \
     if (goes_out)
-#define INTERPRETER_AFTER(outcome) \
-    if (outcome >= Outcome::trap) live = false;
-#define INTERPRETER_END \
-    }                   \
-    pc &= ~slow_bit;    \
+#define INTERPRETER_CHORE(mine) chore = mine;
+#define INTERPRETER_AFTER(outcome)              \
+    if (outcome >= Outcome::trap) live = false; \
+    is_chunk = outcome == Outcome::chunk;
+#define INTERPRETER_END                             \
+    do_chores(chore);                               \
+    if (ballot(is_chunk) != 0) step += chunk_steps; \
+    }                                               \
+    pc &= ~slow_bit;                                \
     if (live) state = ThreadState::ready;
 #define NEXT(n)       \
     {                 \

@@ -2,17 +2,26 @@
 #pragma once
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/ints.h"
+#include "runtime/chore.h"
 
 namespace gpurun::rt {
 
+inline constexpr bool stack_is_window = false;
 inline constexpr u32 lane_stride = 1;
 
 // Stacks lie among the words.
 using StackWord = u32;
 inline constexpr u32 slot_stride = lane_stride;
+
+[[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
+    fprintf(stderr, "%s:%u: check failed (process %u, %u)\n", file, line, process, detail);
+    abort();
+}
 
 template <class T>
 inline T load_bytes(const u8* p) {
@@ -25,8 +34,20 @@ inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
 
-inline void copy_bytes(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
-inline void fill_bytes(u8* to, u8 value, u64 count) { memset(to, value, count); }
+// A word of code, in halves.
+inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
+    low = u32(code[position]);
+    high = u32(code[position] >> 32);
+}
+
+inline void do_chore(const Chore& chore) {
+    if (chore.count == 0) return;
+    if (chore.from != nullptr) {
+        memmove(chore.to, chore.from, chore.count);
+    } else {
+        memset(chore.to, int(chore.value), chore.count);
+    }
+}
 
 // Numbers of one word or more.
 template <class T>
@@ -85,10 +106,11 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define INTERPRETER_STEP_END goto done;
 #define INTERPRETER_OUT_OF_LINE \
     out_of_line:
+#define INTERPRETER_CHORE(chore) do_chore(chore);
 #define INTERPRETER_AFTER(outcome)                \
     {                                             \
         if (outcome == Outcome::next) NEXT(0)     \
-        if (outcome == Outcome::again) GO_COUNTED \
+        if (outcome <= Outcome::chunk) GO_COUNTED \
         goto done;                                \
     }
 #define INTERPRETER_END \

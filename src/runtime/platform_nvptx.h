@@ -3,11 +3,20 @@
 // say how words lie and how one instruction follows another.
 #pragma once
 
+#include "abi/check.h"
 #include "base/ints.h"
 
 namespace gpurun::rt {
 
+// The host's CheckRecord, whose device address the host writes here when it has loaded the kernel;
+// and how many checks have failed.
+extern "C" {
+__attribute__((address_space(1))) u64 gpurun_check_record = 0;
+__attribute__((address_space(1))) u32 gpurun_check_count = 0;
+}
+
 inline constexpr u32 warp_lanes = 32;
+
 // ---- lanes -------------------------------------------------------------------------
 
 inline u32 lane_id() {
@@ -20,11 +29,21 @@ inline u32 block_thread() {
     asm("mov.u32 %0, %%tid.x;" : "=r"(id));
     return id;
 }
-inline u32 global_thread() {
-    u32 thread = block_thread(), block, size;
-    asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+inline u32 block_size() {
+    u32 size;
     asm("mov.u32 %0, %%ntid.x;" : "=r"(size));
-    return block * size + thread;
+    return size;
+}
+inline u32 global_thread() {
+    u32 block;
+    asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    return block * block_size() + block_thread();
+}
+// Cycles of this multiprocessor.
+inline u64 cycles() {
+    u64 count;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(count));
+    return count;
 }
 
 // All lanes of the warp take part in these.
@@ -84,6 +103,13 @@ inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
     asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
+// The same for a word that may never be needed: the load is issued here all the same.
+inline void fetch_ahead(const u64* code, u32 position, u32& low, u32& high) {
+    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(low), "=r"(high)
+                 : "l"(code + position));
+}
+
 // The hardware faults on misaligned access: such ones go byte by byte.
 template <class T>
 inline T load_bytes(const u8* p) {
@@ -103,28 +129,31 @@ inline void store_bytes(u8* p, T value) {
     for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];
 }
 
-inline void copy_bytes(u8* to, const u8* from, u64 count) {
-    bool aligned = ((reinterpret_cast<usize>(to) | reinterpret_cast<usize>(from) | count) & 7) == 0;
-    if (to <= from || to >= from + count) {
-        if (aligned) {
-            for (u64 i = 0; i < count; i += 8)
-                *reinterpret_cast<u64*>(to + i) = *reinterpret_cast<const u64*>(from + i);
-        } else {
-            for (u64 i = 0; i < count; i++) to[i] = from[i];
-        }
-    } else if (aligned) {
-        for (u64 i = count; i > 0; i -= 8)
-            *reinterpret_cast<u64*>(to + i - 8) = *reinterpret_cast<const u64*>(from + i - 8);
-    } else {
-        for (u64 i = count; i > 0; i--) to[i - 1] = from[i - 1];
+// One lane's copying and filling.
+template <class T>
+inline void copy_elements(u8* to, const u8* from, u64 count, bool is_backward) {
+    for (u64 i = 0; i < count; i += sizeof(T)) {
+        u64 at = is_backward ? count - i - sizeof(T) : i;
+        *global(reinterpret_cast<T*>(to + at)) = *global(reinterpret_cast<const T*>(from + at));
     }
 }
-inline void fill_bytes(u8* to, u8 value, u64 count) {
+inline void copy_alone(u8* to, const u8* from, u64 count) {
+    bool is_backward = to > from && to < from + count;
+    usize bits = reinterpret_cast<usize>(to) | reinterpret_cast<usize>(from) | count;
+    if ((bits & 7) == 0) {
+        copy_elements<u64>(to, from, count, is_backward);
+    } else if ((bits & 3) == 0) {
+        copy_elements<u32>(to, from, count, is_backward);
+    } else {
+        copy_elements<u8>(to, from, count, is_backward);
+    }
+}
+inline void fill_alone(u8* to, u8 value, u64 count) {
     if (((reinterpret_cast<usize>(to) | count) & 7) == 0) {
         u64 wide = value * 0x0101010101010101ull;
-        for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = wide;
+        for (u64 i = 0; i < count; i += 8) *global(reinterpret_cast<u64*>(to + i)) = wide;
     } else {
-        for (u64 i = 0; i < count; i++) to[i] = value;
+        for (u64 i = 0; i < count; i++) global(to)[i] = value;
     }
 }
 
@@ -191,25 +220,21 @@ template <class T>
 inline void store_word(u32* at, T value) {
     store_wide<T>(global(at), lane_stride, value);
 }
-#if GPURUN_LOCAL_STACK
+// Stacks may be in a memory of their own.
+inline Global<u32>* stack_memory(u32* p) { return global(p); }
+inline const Global<u32>* stack_memory(const u32* p) { return global(p); }
+template <class W>
+inline W* stack_memory(W* p) {
+    return p;
+}
 template <class T>
 inline T load_slot(const StackWord* at) {
-    return load_wide<T>(at, slot_stride);
+    return load_wide<T>(stack_memory(at), slot_stride);
 }
 template <class T>
 inline void store_slot(StackWord* at, T value) {
-    store_wide<T>(at, slot_stride, value);
+    store_wide<T>(stack_memory(at), slot_stride, value);
 }
-#else
-template <class T>
-inline T load_slot(const StackWord* at) {
-    return load_word<T>(at);
-}
-template <class T>
-inline void store_slot(StackWord* at, T value) {
-    store_word<T>(at, value);
-}
-#endif
 
 // ---- atomics -----------------------------------------------------------------------
 
@@ -223,6 +248,12 @@ inline u32 atom_add(u32* p, u32 v) {
                  : "l"(p), "r"(v)
                  : "memory");
     return old;
+}
+inline void atom_add(u64* p, u64 v) {
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+inline void atom_max(u64* p, u64 v) {
+    asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 inline u32 atom_cas(u32* p, u32 expected, u32 v) {
     u32 old;
@@ -244,6 +275,26 @@ inline u32 load_relaxed(const u32* p) {
     u32 value;
     asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
     return value;
+}
+
+[[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
+                                                     u32 detail) {
+    // The first one tells. Ends: it ends the kernel.
+    while (atom_add((u32*)&gpurun_check_count, 1) != 0) asm volatile("nanosleep.u32 100000;");
+    auto* record = reinterpret_cast<volatile CheckRecord*>(u64(gpurun_check_record));
+    if (record != nullptr) {
+        record->line = line;
+        record->process = process;
+        record->detail = detail;
+        record->block = global_thread() / block_size();
+        record->lane = block_thread();
+        for (u32 i = 0; i + 1 < sizeof record->file && file[i] != 0; i++) record->file[i] = file[i];
+        asm volatile("fence.sc.sys;" ::: "memory");
+        record->failed = 1;
+        asm volatile("fence.sc.sys;" ::: "memory");
+    }
+    asm volatile("trap;");
+    __builtin_unreachable();
 }
 
 // Narrow ones work on the aligned word around them.

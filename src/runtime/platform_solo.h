@@ -1,4 +1,5 @@
-// A process a warp: its words lie together, and the first lane alone interprets.
+// A process a warp: its words lie together. The first lane interprets; the others help it with
+// what is long (together_nvptx.h).
 #pragma once
 
 #include "base/ints.h"
@@ -7,52 +8,71 @@ namespace gpurun::rt {
 
 inline constexpr u32 lane_stride = 1;
 
-// Stacks lie among the words.
+// The stack is in shared memory, which answers many times faster than what lies behind it: both
+// ends of it, stack_window slots in all. Deeper ones lie among the words.
+#if GPURUN_WINDOW
+using StackWord = __attribute__((address_space(3))) u32;
+inline constexpr bool stack_is_window = true;
+#else
 using StackWord = u32;
-inline constexpr u32 slot_stride = lane_stride;
+inline constexpr bool stack_is_window = false;
+#endif
+inline constexpr u32 slot_stride = 1;
 
 }  // namespace gpurun::rt
 
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
-// is done by the outer loop.
+// is done by the outer loop. The next word of code is on its way while an instruction executes.
 #define INTERPRETER_IS_THREADED 0
-#define INTERPRETER_BEGIN                           \
-    for (u32 step = 0;; step++) {                   \
-        u32 low, high;                              \
-        for (;; step++) {                           \
-            if (step >= quantum) goto yield;        \
-            fetch(code, pc, low, high);             \
-            if (u16(low) >= u32(first_rare)) break; \
+#define INTERPRETER_BEGIN                                   \
+    for (u32 step = 0;; step++) {                           \
+        u32 low, high, next_low, next_high;                 \
+        fetch(code, pc, low, high);                         \
+        for (;; step++) {                                   \
+            if (step >= quantum) goto yield;                \
+            if (u16(low) >= u32(first_rare)) break;         \
+            fetch_ahead(code, pc + 1, next_low, next_high); \
             switch (u16(low)) {
 #define CASE(name) case u32(CodeOp::name):
 #define RARE_CASE(name)
 #define INTERPRETER_CASES_END         \
     default: __builtin_unreachable(); \
         }                             \
-        goto stepped;
-#define INTERPRETER_STEP_END \
-    goto done;               \
-    stepped:;                \
+        goto jumped;
+#define INTERPRETER_STEP_END    \
+    goto done;                  \
+    jumped:                     \
+    fetch(code, pc, low, high); \
+    continue;                   \
+    stepped:                    \
+    low = next_low;             \
+    high = next_high;           \
     }
 #define INTERPRETER_OUT_OF_LINE \
     out_of_line:                \
     w = code[pc];
-#define INTERPRETER_AFTER(outcome) \
+#define INTERPRETER_CHORE(chore) do_chore(chore);
+#define INTERPRETER_AFTER(outcome)                      \
+    if (outcome == Outcome::chunk) step += chunk_steps; \
     if (outcome >= Outcome::trap) goto done;
 #define INTERPRETER_END \
     }                   \
     done:
-#define NEXT(n)       \
-    {                 \
-        pc += (n);    \
-        goto stepped; \
+#define NEXT(n)                   \
+    {                             \
+        pc += (n);                \
+        if constexpr ((n) == 1) { \
+            goto stepped;         \
+        } else {                  \
+            goto jumped;          \
+        }                         \
     }
-#define GO_COUNTED goto stepped;
+#define GO_COUNTED goto jumped;
 #define GO_OUT_OF_LINE goto out_of_line;
 #define GO(distance)              \
     {                             \
         pc += u32(s32(distance)); \
-        goto stepped;             \
+        goto jumped;              \
     }
 #define FIELD_A (low >> 16)
 #define FIELD_B (high & 0xffff)

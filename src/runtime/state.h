@@ -5,9 +5,17 @@
 #include "abi/code.h"
 #include "abi/layout.h"
 #include "abi/v128.h"
+#include "runtime/chore.h"
 #include "runtime/platform.h"
 
 namespace gpurun::rt {
+
+// Our own bugs: ends the run. `detail` is whatever number tells most.
+#define RUNTIME_CHECK(condition, process, detail)                   \
+    do {                                                            \
+        if (!(condition)) [[unlikely]]                              \
+            check_failed(__FILE_NAME__, __LINE__, process, detail); \
+    } while (false)
 
 struct Process {
     const u64* code;   // code memory
@@ -33,16 +41,18 @@ struct Registers {
     u64 memory_size;
     u32 dirty;  // pieces of the process's bytes that were written
     Trap trap;
+    Chore chore;  // of an instruction out of line: done when it returns
 };
 
 // How much of a long operation is done before its thread can be interrupted.
-inline constexpr u64 chunk_bytes = 64 << 10;
-inline constexpr u64 chunk_elements = 4 << 10;
+inline constexpr u64 chunk_bytes = lane_stride == 1 ? 64 << 10 : 4 << 10;
+inline constexpr u64 chunk_elements = 1 << 10;
 
 // What an out-of-line instruction wants next.
 enum class Outcome : u32 {
     next,   // go on at pc
-    again,  // a call, or a part of a long operation: look at the quantum, then go on at pc
+    again,  // a call: look at the quantum, then go on at pc
+    chunk,  // a part of a long operation: the same
     trap,   // registers.trap says why; pc stands at the instruction
     leave,  // the thread's state was set
 };
@@ -97,14 +107,14 @@ inline Memory memory_at(const Process& p, u32 index) {
 // All access to guest memory goes by these; how a memory lies (in one piece) is known here alone.
 // `base` is a Memory's.
 inline u8* guest_at(u8* base, u64 address) { return base + address; }
-inline void fill_guest(u8* base, u64 address, u8 value, u64 count) {
-    fill_bytes(guest_at(base, address), value, count);
+inline Chore fill_guest(u8* base, u64 address, u8 value, u64 count) {
+    return {guest_at(base, address), nullptr, count, value};
 }
-inline void copy_guest(u8* to_base, u64 to, u8* from_base, u64 from, u64 count) {
-    copy_bytes(guest_at(to_base, to), guest_at(from_base, from), count);
+inline Chore copy_guest(u8* to_base, u64 to, u8* from_base, u64 from, u64 count) {
+    return {guest_at(to_base, to), guest_at(from_base, from), count, 0};
 }
-inline void write_guest(u8* base, u64 address, const u8* from, u64 count) {
-    copy_bytes(guest_at(base, address), from, count);
+inline Chore write_guest(u8* base, u64 address, const u8* from, u64 count) {
+    return {guest_at(base, address), from, count, 0};
 }
 
 inline bool in_bounds(u64 address, u64 count, u64 size) {

@@ -34,6 +34,8 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
     local_count_ = 0;
     controls_.clear();
     fixups_.clear();
+    bound_branches_.clear();
+    bound_at_ = none;
     top_slot_ = max_slot_ = max_tries_ = settled_ = 0;
     forget_result();
     charge_at_ = none;

@@ -151,6 +151,7 @@ private:
     Control& label(u32 depth) { return controls_[controls_.size() - 1 - depth]; }
     std::span<const wasm::ValType> label_types(const Control& target) const;
     void bind(u32& list);
+    void finish_body();
     void set_distance(const Fixup& fixup, u32 target);
     void settle_label_values(const Control& target);
     void move_values(u32 count, u32 to);  // the newest operands, down to slots from `to` on
@@ -212,6 +213,8 @@ private:
     std::vector<Operand> operands_;
     std::vector<Control> controls_;
     std::vector<Fixup> fixups_;
+    u32 bound_at_ = none;              // where labels were bound last,
+    std::vector<u32> bound_branches_;  // and the plain branches that go there
     std::span<const wasm::ValType> results_;
     u32 top_slot_ = 0, max_slot_ = 0;
     u32 max_tries_ = 0;

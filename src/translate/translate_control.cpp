@@ -60,8 +60,22 @@ void FunctionTranslator::set_distance(const Fixup& fixup, u32 target) {
 }
 
 void FunctionTranslator::bind(u32& list) {
-    for (; list != none; list = fixups_[list].next) set_distance(fixups_[list], here());
+    if (bound_at_ != here()) bound_branches_.clear();
+    bound_at_ = here();
+    for (; list != none; list = fixups_[list].next) {
+        set_distance(fixups_[list], here());
+        u32 at = fixups_[list].position;
+        if (op_of(code[at]) == u32(CodeOp::br)) bound_branches_.push_back(at);
+    }
     forget_result();
+}
+
+// The function's last instruction. Branches that lead to nothing but a return become one.
+void FunctionTranslator::finish_body() {
+    u32 last = here();
+    return_values();
+    if (here() != last + 1 || bound_at_ != last) return;
+    for (u32 branch : bound_branches_) code[branch] = code[last];
 }
 
 void FunctionTranslator::close_tries(u32 count) {
@@ -307,7 +321,7 @@ void FunctionTranslator::translate_else() {
 void FunctionTranslator::translate_end() {
     Control& control = controls_.back();
     if (controls_.size() == 1) {
-        if (!dead_) return_values();
+        if (!dead_) finish_body();
         controls_.pop_back();
         return;
     }

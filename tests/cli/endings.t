@@ -1,5 +1,5 @@
 # How runs end, and what becomes of the output.
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 $ cat > x.wat <<'X'
 > (module
 >   (tag $oops (param i32))

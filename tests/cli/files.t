@@ -1,5 +1,5 @@
 # Files that are no files, or not to be read (exit code 1).
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 
 $ gpu-run fac.wat/x
 gpu-run: fac.wat/x: Not a directory

@@ -14,12 +14,14 @@ Options:
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
-  --stats                     with --instances: say how long it took
+  --stats                     say what took how long
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms
   --stack N                   call stack, in slots of 4 bytes
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
+  --poison                    watch over gpu-run itself: canaries and poison in its memory
+
 
 Commands:
   wast                        run scripts of the official test suite's language
@@ -80,10 +82,11 @@ Options:
   -h,--help                   this text; after a command, of the command
   -q,--quiet                  only the files with failures, and the total
   --device DEVICE             where to run: auto, cpu, cuda, cuda:N
+  --poison                    watch over gpu-run itself: canaries and poison in its memory
 
 
 # The examples of the help, as written.
-$ cp $TESTS/../../examples/* .; cp sum.wast test.wast
+$ cp $TESTS/../../examples/*.wa* .; cp sum.wast test.wast
 $ echo '(func (export "_start"))' > app.wasm
 
 $ gpu-run --invoke fac fac.wat 20

@@ -1,5 +1,5 @@
 # What is in a module: sections, declarations, and functions with the interpreter's code.
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 
 $ gpu-run objdump trap.wat
 sections:

@@ -1,5 +1,5 @@
 # Options: their values, their places, and what is wrong with them (exit code 2).
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 $ cat > x.wat <<'X'
 > (module
 >   (memory (export "m") 1)
@@ -136,11 +136,11 @@ gpu-run: --stack takes a number of slots below 4294967296, not "99999999999"; gp
 [2]
 
 $ gpu-run --device cpu --stack 4294967295 --invoke down x.wat 10
-gpu-run: stack and heap together may take 2147483648 words, not 4630515736; ask for less with --stack or --heap
+gpu-run: stack and heap together may take 2147483648 words, not 4630515739; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10
-gpu-run: stack and heap together may take 2147483648 words, not 4564455448; ask for less with --stack or --heap
+gpu-run: stack and heap together may take 2147483648 words, not 4564455451; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --heap 0 --invoke down x.wat 10

@@ -1,5 +1,5 @@
 # gpu-run validate says nothing of what is valid; errors have a byte offset, or line and column.
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 
 $ gpu-run validate fac.wat trap.wat
 

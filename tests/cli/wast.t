@@ -1,5 +1,5 @@
 # gpu-run wast counts by file and in total.
-$ cp $TESTS/../../examples/* .
+$ cp $TESTS/../../examples/*.wa* .
 
 $ gpu-run wast sum.wast
 sum.wast: 5 passed, 0 failed

@@ -181,7 +181,7 @@ TEST(Code, BranchesMoveValuesOnlyWhereTheyMust) {
 3: const_32 s3 = 9
 4: br_z s0 -> 7
 5: copy_32 s1 = s3
-6: br -> 8
+6: ret_32 s1
 7: const_32 s1 = 10
 8: ret_32 s1)");
 }
@@ -213,7 +213,7 @@ TEST(Code, HandlersAreCode) {
 4: br -> 10
 5: catch_tag tag 0, else -> 9
 7: catch_values s0
-8: br -> 11
+8: ret_32 s0
 9: throw_again
 10: const_32 s0 = 5
 11: ret_32 s0)");

@@ -35,6 +35,21 @@ std::string describe(const Completion& completion) {
     return text;
 }
 
+void say_outcome(const engine::BurstReport& report, const device::DeviceInfo& device) {
+    char text[256];
+    const device::BurstOutcome& outcome = report.outcome();
+    int size = std::snprintf(text, sizeof text, "%u processes on %s in %.6f s, %.0f/s, %u slots",
+                             report.processes(), device.id.c_str(), outcome.seconds,
+                             report.processes() / outcome.seconds, outcome.slots);
+    auto add = [&](const char* pattern, double value) {
+        size += std::snprintf(text + size, sizeof text - usize(size), pattern, value);
+    };
+    if (outcome.busy > 0) add(", lanes busy %.1f %%", outcome.busy * 100);
+    if (outcome.stop_seconds) add(", stopped within %.1f ms", *outcome.stop_seconds * 1e3);
+    say(text);
+    say_phases();
+}
+
 Result<int> run(const RunOptions& options) {
     auto module = TRY(engine::load_file(options.file));
     if (!module->imports.empty())
@@ -48,8 +63,11 @@ Result<int> run(const RunOptions& options) {
     burst.heap_words = options.heap_words;
     burst.memory_bytes = options.memory_bytes;
     burst.fuel = options.fuel;
+    burst.is_watched = options.is_watched;
+    burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
+    const engine::BurstJob job{module, burst};
     engine::BurstReport report =
-        TRY(engine::run_burst(*device, module, burst, run_control(options.timeout)));
+        TRY(engine::run_burst(*device, {&job, 1}, run_control(options.timeout)));
 
     bool all_returned = true, some_stopped = false;
     std::unordered_map<std::string, u32> counts;
@@ -73,14 +91,7 @@ Result<int> run(const RunOptions& options) {
         return count_a != count_b ? count_a > count_b : a < b;
     });
     for (usize rank : ranks) print(std::to_string(counts[order[rank]]) + "\t" + order[rank] + "\n");
-    if (options.stats) {
-        char line[256];
-        const device::BurstOutcome& outcome = report.outcome();
-        std::snprintf(line, sizeof line, "%u processes on %s in %.6f s, %.0f/s, %u slots",
-                      report.processes(), device->info().id.c_str(), outcome.seconds,
-                      report.processes() / outcome.seconds, outcome.slots);
-        say(line);
-    }
+    if (options.stats) say_outcome(report, device->info());
     if (some_stopped) return finish_output(was_interrupted() ? exit_interrupted : exit_timeout);
     return finish_output(all_returned ? 0 : exit_trap);
 }

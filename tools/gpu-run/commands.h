@@ -19,16 +19,22 @@ struct RunOptions {
     std::optional<u64> memory_bytes, fuel;
     // More than one process:
     std::optional<u32> instances;
-    bool each = false;   // a line for each, not one for all that ended alike
-    bool stats = false;  // say how long it took
+    bool each = false;                  // a line for each, not one for all that ended alike
+    bool stats = false;                 // say how long it took
+    bool is_watched = false;            // engine::StoreOptions
+    std::optional<u32> spoilt_process;  // engine::BurstOptions
 };
+
+// On standard error: what took how long.
+void say_phases();
 
 int run_file(const RunOptions& options);
 int run_burst(const RunOptions& options);
 int list_devices(bool json);
 // Opens a device, gets it ready, and tells a person at a terminal which one it chose.
 Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts);
-int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet);
+int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet,
+                bool is_watched);
 int validate_files(const std::vector<std::string>& files, bool verbose);
 int dump_files(const std::vector<std::string>& files, const engine::ObjdumpOptions& options);
 

@@ -79,7 +79,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                "as many processes; {} in an argument is the process's number", run.instances,
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
-    app.add_flag("--stats", run.stats, "with --instances: say how long it took");
+    app.add_flag("--stats", run.stats, "say what took how long");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
                "a number of instructions");
     add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
@@ -90,6 +90,11 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                parse_small_count, "a number of words below 4294967296");
     add_number(app, "--memory", "SIZE", "most that a memory may grow to: 64KiB, 1GiB",
                run.memory_bytes, parse_size, "a size such as 64KiB or 1GiB");
+    app.add_flag("--poison", run.is_watched,
+                 "watch over gpu-run itself: canaries and poison in its memory");
+    add_number(app, "--poison-test", "ID", "the same, and spoil a canary of that process",
+               run.spoilt_process, parse_small_count, "a process's number")
+        ->group("");
 }
 
 // What stands on the command line that the command cannot use. Empty: nothing.
@@ -144,6 +149,8 @@ int main(int argc, char** argv) {
     add_files(wast, "scripts (.wast)");
     wast->add_option("--device", run.device, "where to run: auto, cpu, cuda, cuda:N")
         ->type_name("DEVICE");
+    wast->add_flag("--poison", run.is_watched,
+                   "watch over gpu-run itself: canaries and poison in its memory");
     CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
     bool is_json = false;
     devices->add_flag("--json", is_json, "for programs to read");
@@ -179,7 +186,7 @@ int main(int argc, char** argv) {
     if (!is_device_name(run.device))
         return usage_error("unknown device \"" + run.device +
                            "\"; --device takes auto, cpu, cuda or cuda:N");
-    if (*wast) return run_scripts(files, run.device, is_quiet);
+    if (*wast) return run_scripts(files, run.device, is_quiet, run.is_watched);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
@@ -190,6 +197,7 @@ int main(int argc, char** argv) {
         return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
         return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
+    run.is_watched |= run.spoilt_process.has_value();
     run.file = rest[0];
     run.arguments.assign(rest.begin() + 1, rest.end());
     return run.instances ? run_burst(run) : run_file(run);

@@ -67,6 +67,12 @@ Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type,
     return values;
 }
 
+}  // namespace
+
+void say_phases() { say(engine::describe_phases()); }
+
+namespace {
+
 // Everything that can be wrong with the input is found before the program begins.
 Result<int> run(const RunOptions& options) {
     std::shared_ptr<const wasm::Module> module = TRY(engine::load_file(options.file));
@@ -97,6 +103,7 @@ Result<int> run(const RunOptions& options) {
     limits.stack_slots = options.stack_slots.value_or(limits.stack_slots);
     limits.heap_words = options.heap_words.value_or(limits.heap_words);
     limits.memory_bytes = options.memory_bytes.value_or(limits.memory_bytes);
+    limits.is_watched = options.is_watched;
     std::unique_ptr<engine::Store> store = TRY(engine::Store::create(limits, *device));
     Result<engine::Store::Instantiated> made = store->instantiate(module, {}, control);
     if (!made) return error(made.error().to_string());
@@ -106,6 +113,7 @@ Result<int> run(const RunOptions& options) {
     engine::Extern func = *store->find_export(*made->instance, name);
     Result<Completion> completion = store->call(func, *arguments, control);
     if (!completion) return error(completion.error().message);
+    if (options.stats) say_phases();
     for (const engine::Value& value : completion->results) print(value.to_string() + "\n");
     return report(*completion, options);
 }

@@ -8,9 +8,10 @@ namespace gpurun::tool {
 namespace {
 
 // Whatever keeps the file from being read counts as one failure.
-engine::ScriptReport run_script(const std::string& file, device::Device& device) {
+engine::ScriptReport run_script(const std::string& file, device::Device& device, bool is_watched) {
     engine::ScriptOptions options;
     options.device = &device;
+    options.is_watched = is_watched;
     options.say = [](const std::string& message) { print(message + "\n"); };
     auto unreadable = [](const Error& error) {
         finish_output(0);  // in order, where both outputs go to one place
@@ -31,13 +32,14 @@ std::string counts(const engine::ScriptReport& report) {
 
 }  // namespace
 
-int run_scripts(const std::vector<std::string>& files, const std::string& device_id, bool quiet) {
+int run_scripts(const std::vector<std::string>& files, const std::string& device_id, bool quiet,
+                bool is_watched) {
     Result<std::unique_ptr<device::Device>> device = choose_device(device_id, false);
     if (!device) return input_error(device.error().to_string());
     engine::ScriptReport total;
     u32 bad_files = 0;
     for (const std::string& file : files) {
-        engine::ScriptReport report = run_script(file, **device);
+        engine::ScriptReport report = run_script(file, **device, is_watched);
         if (!quiet || report.failed > 0) print(file + ": " + counts(report));
         total.passed += report.passed;
         total.failed += report.failed;

@@ -1,0 +1,220 @@
+// An NVIDIA GPU as a device: what it owns, and how its parts reach the driver. Plain allocations
+// only, all freed.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "abi/check.h"
+#include "base/format.h"
+#include "device/cuda_driver.h"
+#include "device/device.h"
+
+namespace gpurun::device {
+
+using cuda::DevicePointer;
+using cuda::Driver;
+using cuda::Handle;
+
+inline constexpr unsigned non_blocking_stream = 1;
+inline constexpr u32 block_lanes = 128;
+inline constexpr u32 warp_lanes = 32;
+
+// ---- what is owned -----------------------------------------------------------------
+
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(const Driver* driver, DevicePointer at, u64 size)
+        : driver_(driver), at_(at), size_(size) {}
+    Buffer(Buffer&& other) noexcept
+        : driver_(other.driver_),
+          at_(std::exchange(other.at_, 0)),
+          size_(std::exchange(other.size_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(driver_, other.driver_);
+        std::swap(at_, other.at_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Buffer() {
+        if (at_) driver_->memory_free(at_);
+    }
+    DevicePointer at() const { return at_; }
+    u64 size() const { return size_; }
+
+private:
+    const Driver* driver_ = nullptr;
+    DevicePointer at_ = 0;
+    u64 size_ = 0;
+};
+
+// The host's request to stop: a word of device memory, which every warp looks at, written by
+// way of a stream of its own while kernels run. (Words of host memory that all warps look at
+// cost more than the guests do.)
+class StopWord {
+public:
+    StopWord() = default;
+    StopWord(const StopWord&) = delete;
+    // Before the context goes.
+    void release() {
+        if (stream_) driver_->stream_destroy(stream_);
+        if (at_) driver_->memory_free(at_);
+    }
+    Result<void> create(const Driver* driver) {
+        driver_ = driver;
+        TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream),
+                          "creating a stream"));
+        TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
+        return set(false);
+    }
+    Result<void> set(bool stop) {
+        static constexpr u32 values[] = {0, 1};
+        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_),
+                           "writing the stop word"));
+        return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
+    }
+    DevicePointer at() const { return at_; }
+
+private:
+    const Driver* driver_ = nullptr;
+    Handle stream_ = nullptr;
+    DevicePointer at_ = 0;
+};
+
+// Where device code says which of its checks failed: host memory, readable when the kernel is dead.
+class CheckMemory {
+public:
+    CheckMemory() = default;
+    CheckMemory(const CheckMemory&) = delete;
+    void release() {
+        if (record_) driver_->host_free(const_cast<CheckRecord*>(record_));
+    }
+    Result<void> create(const Driver* driver) {
+        driver_ = driver;
+        void* memory = nullptr;
+        constexpr unsigned device_mapped = 2;
+        TRY(driver->check(driver->host_alloc(&memory, sizeof(CheckRecord), device_mapped),
+                          "allocating host memory"));
+        std::memset(memory, 0, sizeof(CheckRecord));
+        record_ = static_cast<CheckRecord*>(memory);
+        return driver->check(driver->host_device_pointer(&at_, memory, 0), "mapping host memory");
+    }
+    DevicePointer at() const { return at_; }
+    // What failed, if that is why a kernel ended.
+    std::optional<Error> failure(const std::string& device) const {
+        if (!record_ || !record_->failed) return std::nullopt;
+        std::string file;
+        for (u32 i = 0; i < sizeof record_->file && record_->file[i]; i++) file += record_->file[i];
+        return Error{
+            format("%s: internal error at %s:%u (process %u, %u; block %u, lane %u); "
+                   "please report it",
+                   device.c_str(), file.c_str(), record_->line, record_->process, record_->detail,
+                   record_->block, record_->lane)};
+    }
+
+private:
+    const Driver* driver_ = nullptr;
+    volatile CheckRecord* record_ = nullptr;
+    DevicePointer at_ = 0;
+};
+
+struct Kernel {
+    Handle module = nullptr, function = nullptr;
+    u32 local_bytes = 0, blocks_per_multiprocessor = 0;
+};
+
+// ---- the device --------------------------------------------------------------------
+
+class CudaDevice final : public Device {
+public:
+    CudaDevice(const Driver* driver, int device) : driver_(*driver), device_(device) {}
+    ~CudaDevice() override {
+        if (!context_) return;
+        driver_.context_set(context_);
+        stop_.release();
+        checks_.release();
+        if (stream_) driver_.stream_destroy(stream_);
+        for (auto& [name, kernel] : kernels_) driver_.module_unload(kernel.module);
+        driver_.context_release(device_);
+    }
+
+    Result<void> open();
+
+    const DeviceInfo& info() const override { return info_; }
+    Result<void> prepare(bool for_bursts) override {
+        TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
+        return {};
+    }
+    Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
+    Result<BurstOutcome> run_burst(std::span<const Burst> parts,
+                                   const RunControl& control) override;
+
+    Result<void> check(cuda::Status status, const char* what) const {
+        return driver_.check(status, what);
+    }
+
+    Result<Buffer> allocate(u64 size, const char* what) {
+        if (size == 0) size = 16;
+        DevicePointer at = 0;
+        cuda::Status status = driver_.memory_alloc(&at, size);
+        if (status == cuda::out_of_memory) {
+            usize free = 0, total = 0;
+            driver_.memory_info(&free, &total);
+            return Error{format(
+                "not enough device memory for %s: %llu MiB asked, %zu of %zu MiB free; fewer "
+                "--instances or a smaller --memory or --stack asks for less",
+                what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
+        }
+        TRY(check(status, "allocating device memory"));
+        return Buffer(&driver_, at, size);
+    }
+    Result<Buffer> allocate_zeroed(u64 size, const char* what) {
+        Buffer buffer = TRY(allocate(size, what));
+        TRY(check(driver_.fill_bytes(buffer.at(), 0, buffer.size(), stream_),
+                  "clearing device memory"));
+        return buffer;
+    }
+    template <class T>
+    Result<Buffer> upload(std::span<const T> data, const char* what) {
+        Buffer buffer = TRY(allocate(data.size_bytes(), what));
+        TRY(copy_in(buffer.at(), data.data(), data.size_bytes()));
+        return buffer;
+    }
+    Result<void> copy_in(DevicePointer to, const void* from, u64 size) {
+        if (size == 0) return {};
+        return check(driver_.copy_to_device(to, from, size, stream_), "copying to the device");
+    }
+    Result<void> copy_out(void* to, DevicePointer from, u64 size) {
+        if (size == 0) return {};
+        TRY(check(driver_.copy_to_host(to, from, size, stream_), "copying from the device"));
+        return check(driver_.stream_synchronize(stream_), "copying from the device");
+    }
+
+    Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
+    Result<const Kernel*> solo_kernel(bool is_deep);
+    Result<const Kernel*> gang_kernel(bool is_deep);
+    Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
+                        void* params) {
+        void* arguments[] = {params};
+        return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, shared_bytes,
+                                    stream_, arguments, nullptr),
+                     "launching a kernel");
+    }
+    // Until the stream is empty; passes a stop request on to the kernel. How long the end took
+    // from then on, if there was one.
+    Result<std::optional<double>> wait(const RunControl& control);
+    StopWord& stop_word() { return stop_; }
+
+private:
+    const Driver& driver_;
+    int device_;
+    Handle context_ = nullptr, stream_ = nullptr;
+    DeviceInfo info_;
+    StopWord stop_;
+    CheckMemory checks_;
+    std::map<std::string, Kernel> kernels_;
+};
+
+}  // namespace gpurun::device
