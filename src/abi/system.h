@@ -1,0 +1,176 @@
+// The system memory of a device: files, descriptors, streams and what else processes have beside
+// their words and memories. One arena for all processes of a launch, in bytes; places in it are
+// handles (byte offset >> handle_shift) or byte offsets, never pointers, so that it can be copied
+// between devices and the host.
+//
+//   [0, base_end)    the header, and what the host put there before the launch: the base of the
+//                    file system, arguments, environment. No process changes it.
+//   [base_end, bump) the device heap: blocks of 64 << class bytes, free ones in lists.
+//
+// A file system is a tree of nodes. The base's nodes are shared by all processes. A process that
+// changes something gets copies of its own, of the file and of the directories on the way to it;
+// a node whose offset is below base_end is the base's. A directory's entries are in the order of
+// their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
+// contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
+// a node with node_is_cold, for what the host has yet to bring.
+#pragma once
+
+#include "base/ints.h"
+
+namespace gpurun {
+
+using Handle = u32;  // 0: none
+inline constexpr u32 handle_shift = 6;
+inline constexpr u64 least_block = u64{1} << handle_shift;
+inline constexpr u32 heap_classes = 26;  // 64 bytes to 2 GiB
+inline constexpr u64 file_block = 4096;
+
+inline constexpr u32 max_descriptors = 1024;   // of a process: then EMFILE
+inline constexpr u32 max_path = 4096;          // bytes: then ENAMETOOLONG
+inline constexpr u32 max_name = 255;           // bytes of one name: then ENAMETOOLONG
+inline constexpr u32 max_symlinks = 32;        // followed in one resolution: then ELOOP
+inline constexpr u64 max_file = u64{1} << 40;  // bytes: then EFBIG
+inline constexpr u32 max_preopens = 64;        // the host refuses more
+
+struct SystemHeader {
+    // Written by the host before the launch.
+    u64 size;      // of the arena
+    u64 base_end;  // first byte of the heap
+    u32 preopen_count;
+    Handle preopens;  // Preopen[]
+    u32 argument_count;
+    u32 argument_bytes;  // with a NUL after each
+    Handle arguments;    // the strings, one after another
+    u32 environment_count;
+    u32 environment_bytes;
+    Handle environment;
+    u32 has_numbered_arguments;  // "{}" in an argument is the process's number
+    u32 process_count;
+    Handle stdin_node;      // what every process reads, or 0: nothing, or live
+    u32 is_live;            // streams go to and from the host while the process runs
+    u32 keeps_files;        // the host wants the changed files of processes that ended
+    u32 random_key[8];
+    u64 realtime, monotonic;  // the host's clocks at the launch, ns
+    // Written by the device.
+    u64 device_time;  // its clock at the launch, ns; 0: nobody has looked yet
+    u64 bump;         // first byte that was never allocated
+    u64 in_use;       // bytes of the heap that are allocated
+    u64 free_lists[heap_classes];  // tag << 32 | handle of the first free block
+    // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped.
+    Handle debug;
+    u32 debug_capacity;
+    u32 debug_count;
+    u32 padding;
+};
+static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_classes + 16);
+
+// A directory that a process has open from the start, from descriptor 3 on.
+struct Preopen {
+    Handle node;
+    u32 is_writable;
+    u32 name_length;
+    u32 padding;
+    u64 name;  // byte offset
+};
+static_assert(sizeof(Preopen) == 24);
+
+enum class NodeKind : u32 { file = 1, directory, symlink, stream };
+
+inline constexpr u32 node_is_cold = 1;      // absent blocks are with the host
+inline constexpr u32 node_is_ended = 2;     // streams: no more input will come
+inline constexpr u32 node_is_changed = 4;   // contents or times, since it was copied or made
+inline constexpr u32 node_is_terminal = 8;  // streams
+
+struct Node {
+    NodeKind kind;
+    u32 flags;
+    Handle parent;  // directories; 0: the root of a preopen
+    Handle origin;  // private copies: the node of the base
+    u32 link_count;
+    u32 open_count;   // descriptors; a private node goes when both are 0
+    Handle next_copy;  // the process's list of private copies (ProcessBlock::copies)
+    // Files: table of blocks. Directories: DirEntry[]. Symlinks: the text.
+    Handle content;
+    u32 content_count, content_capacity;  // of elements: blocks, entries, bytes
+    u32 next_serial;                      // directories; from 1 on
+    u32 live_entries;                     // directories: those that are not removed
+    Handle index;                         // directories of the base: u32[index_mask + 1], or 0
+    u32 index_mask;
+    u32 host_id;  // base: the host's number for it
+    u32 padding;
+    u64 size;  // bytes; directories: 0
+    u64 inode;
+    u64 accessed, modified, changed;  // ns
+    u64 padding_2[3];
+};
+static_assert(sizeof(Node) == 128);
+
+// Removed entries have node 0 until the directory is compacted.
+struct DirEntry {
+    Handle node;
+    u32 hash;  // name_hash
+    u32 serial;
+    u32 name_length;
+    u64 name;  // byte offset; below base_end: the base's
+};
+static_assert(sizeof(DirEntry) == 24);
+
+// FNV-1a. The base's directories have an index: open addressing from hash & mask on, of positions
+// in the entries plus 1.
+constexpr u32 name_hash_start = 2166136261u;
+constexpr u32 name_hash(u32 hash, u8 byte) { return (hash ^ byte) * 16777619u; }
+
+enum class DescriptorKind : u32 { closed, file, directory, stream };
+
+struct Descriptor {
+    DescriptorKind kind;
+    Handle node;
+    u64 offset;
+    u64 rights, inheriting;
+    u32 flags;    // fdflags
+    u32 preopen;  // its number + 1, or 0
+};
+static_assert(sizeof(Descriptor) == 40);
+
+// What a process wants of the host when its thread is in ThreadState::host.
+enum class Request : u32 {
+    none,
+    input,   // more of standard input
+    output,  // standard output or error is to be taken away
+    block,   // request_node's block request_at
+    call,    // a host function: request_at is its number
+};
+
+struct ProcessBlock {
+    u32 id;
+    u32 exit_code;
+    Handle descriptors;  // Descriptor[]
+    u32 descriptor_count;
+    u32 descriptor_capacity;
+    Handle roots;   // Handle[preopen_count]: the process's version of each preopen's root
+    Handle copies;  // private copies of nodes of the base
+    Handle input, output, error;  // nodes of the standard streams
+    Request request;
+    Handle request_node;
+    u64 request_at;
+    u64 random_counter;
+    u64 next_inode;
+    u64 deadline;  // of a poll_oneoff that waits, ns of monotonic time
+    u64 progress;  // of a call that is done in pieces
+    u64 reserved[5];
+};
+static_assert(sizeof(ProcessBlock) == 128);
+
+enum class DebugKind : u32 { i32, i64, f32, f64, boolean, text };
+
+inline constexpr u32 debug_text_bytes = 104;
+struct DebugRecord {
+    u32 process;
+    DebugKind kind;
+    u64 value;  // text: its length, of which debug_text_bytes are kept at the most
+    u8 text[debug_text_bytes];
+    u64 padding;
+};
+static_assert(sizeof(DebugRecord) == 128);
+
+}  // namespace gpurun
