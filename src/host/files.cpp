@@ -1,0 +1,92 @@
+// Opens by openat and O_NOFOLLOW, one name after another.
+#include "host/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+
+#include "abi/system.h"
+
+namespace gpurun::host {
+
+File::~File() {
+    int kept = errno;  // of why the caller gives up
+    close();
+    errno = kept;
+}
+
+bool File::close() { return descriptor_ < 0 || ::close(release()) == 0; }
+
+bool is_name(std::string_view name) {
+    return !name.empty() && name.size() <= max_name && name != "." && name != ".." &&
+           name.find('/') == name.npos && name.find('\0') == name.npos;
+}
+
+bool is_utf8(std::string_view text) {
+    for (usize i = 0; i < text.size();) {
+        u8 first = u8(text[i++]);
+        if (first < 0x80) continue;
+        u32 more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+        if (first < 0xc2 || first > 0xf4 || text.size() - i < more) return false;
+        // What is special about a first byte shows in the second: overlong forms, surrogates,
+        // numbers past 0x10ffff.
+        u8 least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        u8 most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        for (u32 j = 0; j < more; j++, least = 0x80, most = 0xbf)
+            if (u8 next = u8(text[i++]); next < least || next > most) return false;
+    }
+    return true;
+}
+
+std::pair<std::string_view, std::string_view> split_path(std::string_view path) {
+    usize slash = path.rfind('/');
+    if (slash == path.npos) return {{}, path};
+    return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+File open_directory(int root, std::string_view path) {
+    File at(openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    while (at && !path.empty()) {
+        usize slash = path.find('/');
+        std::string name(path.substr(0, slash));
+        path = slash == path.npos ? std::string_view() : path.substr(slash + 1);
+        if (!is_name(name)) {
+            errno = EINVAL;
+            return File();
+        }
+        at = File(openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    }
+    return at;
+}
+
+File open_regular(int root, std::string_view path) {
+    auto [folder, name] = split_path(path);
+    File directory = open_directory(root, folder);
+    if (!directory) return File();
+    if (!is_name(name)) {
+        errno = EINVAL;
+        return File();
+    }
+    // A pipe that has taken the file's place must not make us wait.
+    File file(openat(directory.get(), std::string(name).c_str(),
+                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat info;
+    if (!file || fstat(file.get(), &info) != 0) return File();
+    if (!S_ISREG(info.st_mode)) {
+        errno = EINVAL;
+        return File();
+    }
+    return file;
+}
+
+std::string reason(int error) {
+    std::string text = std::strerror(error);
+    if (!text.empty()) text[0] = char(std::tolower(u8(text[0])));
+    return text;
+}
+
+}  // namespace gpurun::host

@@ -1,0 +1,47 @@
+// Files of the host, reached from an open directory name by name. No symbolic link is ever followed
+// on the way, so what is reached lies below the directory whatever the tree looks like by then.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/ints.h"
+
+namespace gpurun::host {
+
+// Owns a file descriptor of the host.
+class File {
+public:
+    explicit File(int descriptor = -1) : descriptor_(descriptor) {}
+    File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    File& operator=(File&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~File();
+
+    int get() const { return descriptor_; }
+    int release() { return std::exchange(descriptor_, -1); }
+    bool close();  // false: errno says what was not written
+    explicit operator bool() const { return descriptor_ >= 0; }
+
+private:
+    int descriptor_;
+};
+
+// A name that a directory can hold: not empty, ".", "..", no '/' or NUL, not too long.
+bool is_name(std::string_view name);
+bool is_utf8(std::string_view text);
+
+// "a/b/c": "a/b" and "c".
+std::pair<std::string_view, std::string_view> split_path(std::string_view path);
+
+// Below root. Without a file in it, errno says why. An empty path is root itself.
+File open_directory(int root, std::string_view path);
+File open_regular(int root, std::string_view path);  // to be read
+
+// errno's meaning as part of a sentence: "no such file or directory".
+std::string reason(int error);
+
+}  // namespace gpurun::host

@@ -1,0 +1,549 @@
+// Walks the host's directories with a stack of its own; the fd of each directory on the way down
+// stays open, which is what max_host_depth bounds.
+#include "host/image.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/format.h"
+
+namespace gpurun::host {
+namespace {
+
+constexpr u32 min_indexed = 9;  // entries of a directory that has an index
+
+using Number = unsigned long long;
+
+u64 nanoseconds(const timespec& time) {
+    return time.tv_sec < 0 ? 0 : u64(time.tv_sec) * 1'000'000'000 + u64(time.tv_nsec);
+}
+
+u64 now(clockid_t clock) {
+    timespec time;
+    CHECK(clock_gettime(clock, &time) == 0);
+    return nanoseconds(time);
+}
+
+// splitmix64: its outputs for a state that starts at the seed.
+u64 next_random(u64& state) {
+    u64 z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// The key of the processes' random numbers: the kernel's, or four outputs of splitmix64.
+Result<void> make_key(std::optional<u64> seed, u32 (&key)[8]) {
+    if (seed) {
+        u64 state = *seed;
+        for (u32 i = 0; i < 8; i += 2) {
+            u64 word = next_random(state);
+            key[i] = u32(word);
+            key[i + 1] = u32(word >> 32);
+        }
+        return {};
+    }
+    // Up to 256 bytes come whole once the kernel's source is ready.
+    ssize_t got;
+    do got = getrandom(key, sizeof key, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != sizeof key) return Error{"no random numbers from the kernel: " + reason(errno)};
+    return {};
+}
+
+u32 hash_of(std::string_view name) {
+    u32 hash = name_hash_start;
+    for (char c : name) hash = name_hash(hash, u8(c));
+    return hash;
+}
+
+bool is_zero(std::span<const u8> bytes) {
+    return bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
+// Names, sorted. Nothing when the directory cannot be read to its end.
+std::optional<std::vector<std::string>> list(int directory) {
+    File listed(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* stream = listed ? fdopendir(listed.get()) : nullptr;
+    if (!stream) return std::nullopt;
+    listed.release();
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = readdir(stream)) {
+        if (is_name(entry->d_name)) names.emplace_back(entry->d_name);
+        errno = 0;
+    }
+    bool is_whole = errno == 0;
+    closedir(stream);
+    if (!is_whole) return std::nullopt;
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+// Reads until `to` is full or the file ends.
+std::optional<u64> read_at(int file, u64 offset, std::span<u8> to) {
+    u64 done = 0;
+    while (done < to.size()) {
+        ssize_t got = pread(file, to.data() + done, to.size() - done, off_t(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return std::nullopt;
+        if (got == 0) break;
+        done += u64(got);
+    }
+    return done;
+}
+
+}  // namespace
+
+struct SystemImage::ColdFiles {
+    struct Entry {
+        u32 preopen;
+        std::string path;
+        u64 size;
+    };
+    std::vector<Entry> entries;
+    // The file that was read last stays open.
+    std::mutex mutex;
+    u32 open_id = 0;
+    File open_file;
+};
+
+class ImageBuilder {
+public:
+    explicit ImageBuilder(const SystemOptions& options) : options_(options) {
+        max_warm_ = std::min(max_warm, options.arena_size / 4);
+    }
+    Result<SystemImage> build();
+
+private:
+    struct Directory {
+        File file;
+        Handle node;
+        std::string path;  // below the mount, with a '/' after it unless empty
+        std::vector<std::pair<std::string, Handle>> inner;  // directories in it, the first last
+    };
+
+    Result<u64> place(u64 size, u64 alignment);
+    Result<Handle> allocate(u64 size);
+    void write(u64 offset, const void* from, u64 size);
+    template <class T>
+    void write(Handle handle, const T& value) {
+        write(u64{handle} << handle_shift, &value, sizeof value);
+    }
+    template <class T>
+    Result<Handle> place_all(const std::vector<T>& values);
+    Result<Handle> place_blocks(std::span<const u8> content, bool has_holes);
+    Result<u32> place_strings(const std::vector<std::string>& strings, const char* what,
+                              Handle& handle);
+
+    Node make_node(NodeKind kind, const struct stat& info);
+    Result<void> add_mount(u32 number, Preopen& preopen);
+    Result<void> add_mounts(SystemHeader& header);
+    Result<void> add_input(SystemHeader& header);
+    Result<void> fill(Directory& directory);
+    Result<Handle> add_entry(Directory& directory, const std::string& name);
+    Result<Handle> add_file(Directory& directory, const std::string& name, const struct stat& info);
+    Result<Handle> add_symlink(Directory& directory, const std::string& name,
+                               const struct stat& info);
+    Result<void> write_entries(Handle node, std::vector<DirEntry>& entries);
+    bool read_file(int directory, const std::string& name, u64 size);
+
+    const SystemOptions& options_;
+    u64 max_warm_;
+    SystemImage image_;
+    u32 preopen_ = 0;  // that is being walked
+    u64 next_inode_ = 1;
+    u64 warm_ = 0;             // bytes of blocks so far
+    std::vector<u8> content_;  // of the file that is being added
+};
+
+Result<u64> ImageBuilder::place(u64 size, u64 alignment) {
+    std::vector<u8>& bytes = image_.bytes_;
+    u64 offset = (bytes.size() + alignment - 1) & ~(alignment - 1);
+    if (size > options_.arena_size || offset > options_.arena_size - size)
+        return Error{
+            format("the files of --dir, arguments and standard input take more than the "
+                   "%llu MiB of system memory: need %llu MiB and more",
+                   Number(options_.arena_size >> 20), Number((offset + size) >> 20))};
+    bytes.resize(offset + size);
+    return offset;
+}
+
+Result<Handle> ImageBuilder::allocate(u64 size) {
+    u64 offset = TRY(place(size, least_block));
+    return Handle(offset >> handle_shift);
+}
+
+void ImageBuilder::write(u64 offset, const void* from, u64 size) {
+    CHECK(offset <= image_.bytes_.size() && size <= image_.bytes_.size() - offset);
+    if (size) std::memcpy(image_.bytes_.data() + offset, from, size);
+}
+
+template <class T>
+Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
+    if (values.empty()) return Handle{0};
+    Handle handle = TRY(allocate(values.size() * sizeof(T)));
+    write(u64{handle} << handle_shift, values.data(), values.size() * sizeof(T));
+    return handle;
+}
+
+// The table of the content's blocks, those of zeros left out if it may have holes.
+Result<Handle> ImageBuilder::place_blocks(std::span<const u8> content, bool has_holes) {
+    std::vector<Handle> table((content.size() + file_block - 1) / file_block);
+    for (usize i = 0; i < table.size(); i++) {
+        std::span<const u8> block = content.subspan(
+            i * file_block, std::min<u64>(file_block, content.size() - i * file_block));
+        if (has_holes && is_zero(block)) continue;
+        table[i] = TRY(allocate(file_block));
+        write(u64{table[i]} << handle_shift, block.data(), block.size());
+    }
+    return place_all(table);
+}
+
+// Each with a NUL after it; the number of bytes.
+Result<u32> ImageBuilder::place_strings(const std::vector<std::string>& strings, const char* what,
+                                        Handle& handle) {
+    std::vector<char> all;
+    for (const std::string& text : strings) {
+        if (text.find('\0') != text.npos) return Error{format("a NUL byte in %s", what)};
+        all.insert(all.end(), text.begin(), text.end());
+        all.push_back('\0');
+    }
+    if (all.size() > ~u32{0}) return Error{format("%s of more than 4 GiB", what)};
+    handle = TRY(place_all(all));
+    return u32(all.size());
+}
+
+Node ImageBuilder::make_node(NodeKind kind, const struct stat& info) {
+    Node node{};
+    node.kind = kind;
+    node.link_count = 1;
+    node.inode = next_inode_++;
+    node.accessed = nanoseconds(info.st_atim);
+    node.modified = nanoseconds(info.st_mtim);
+    node.changed = nanoseconds(info.st_ctim);
+    return node;
+}
+
+Result<SystemImage> ImageBuilder::build() {
+    if (options_.arena_size > max_arena)
+        return Error{format("system memory of %llu GiB: at most %llu GiB can be used",
+                            Number(options_.arena_size >> 30), Number(max_arena >> 30))};
+    SystemHeader header{};
+    TRY(allocate(sizeof header));
+    header.size = options_.arena_size;
+    header.has_numbered_arguments = options_.has_numbered_arguments;
+    header.process_count = options_.process_count;
+    header.is_live = options_.is_live;
+    header.keeps_files = options_.keeps_files;
+    TRY(make_key(options_.seed, header.random_key));
+    header.argument_count = u32(options_.arguments.size());
+    header.argument_bytes = TRY(place_strings(options_.arguments, "arguments", header.arguments));
+    header.environment_count = u32(options_.environment.size());
+    header.environment_bytes =
+        TRY(place_strings(options_.environment, "the environment", header.environment));
+    TRY(add_mounts(header));
+    TRY(add_input(header));
+    header.debug_capacity = options_.debug_capacity;
+    if (header.debug_capacity)
+        header.debug = TRY(allocate(u64{header.debug_capacity} * sizeof(DebugRecord)));
+    TRY(place(0, heap_alignment));
+    header.base_end = header.bump = image_.base_end();
+    if (header.size - header.base_end < heap_alignment)
+        return Error{
+            format("the files of --dir, arguments and standard input take %llu MiB, and "
+                   "system memory has %llu MiB: nothing is left for the processes",
+                   Number(header.base_end >> 20), Number(header.size >> 20))};
+    SystemImage::stamp(header);
+    write(Handle{0}, header);
+    return std::move(image_);
+}
+
+Result<void> ImageBuilder::add_input(SystemHeader& header) {
+    if (!options_.input) return {};
+    Node node = make_node(NodeKind::stream, {});
+    node.accessed = node.modified = node.changed = now(CLOCK_REALTIME);
+    node.flags = node_is_ended;
+    node.size = options_.input->size();
+    if (node.size / file_block >= ~u32{0}) return Error{"standard input is too large"};
+    node.content = TRY(place_blocks(*options_.input, false));
+    node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
+    header.stdin_node = TRY(allocate(sizeof node));
+    write(header.stdin_node, node);
+    return {};
+}
+
+Result<void> ImageBuilder::add_mounts(SystemHeader& header) {
+    if (options_.mounts.size() > max_preopens)
+        return Error{
+            format("--dir: at most %u directories, got %zu", max_preopens, options_.mounts.size())};
+    std::vector<Preopen> preopens(options_.mounts.size());
+    for (u32 i = 0; i < preopens.size(); i++) TRY(add_mount(i, preopens[i]));
+    header.preopen_count = u32(preopens.size());
+    header.preopens = TRY(place_all(preopens));
+    return {};
+}
+
+Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
+    const Mount& mount = options_.mounts[number];
+    const std::string& name = mount.guest_path;
+    auto refuse = [&](const std::string& why) {
+        return Error{
+            format("--dir %s::%s: %s", mount.host_path.c_str(), name.c_str(), why.c_str())};
+    };
+    if (name.empty() || name.size() >= max_path || !is_utf8(name) || name.find('\0') != name.npos)
+        return refuse("not a path that a program can use");
+    for (u32 i = 0; i < number; i++)
+        if (options_.mounts[i].guest_path == name)
+            return refuse("another directory has the same path in the program");
+
+    File file(open(mount.host_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!file) return refuse("cannot open the directory: " + reason(errno));
+    struct stat info;
+    if (fstat(file.get(), &info) != 0)
+        return refuse("cannot look at the directory: " + reason(errno));
+    File kept(openat(file.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!kept) return refuse("cannot open the directory: " + reason(errno));
+    image_.mounts_.push_back(mount);
+    image_.directories_.push_back(std::move(kept));
+    preopen_ = number;
+
+    preopen.is_writable = mount.is_writable;
+    preopen.name_length = u32(name.size());
+    preopen.name = TRY(place(name.size(), 1));
+    write(preopen.name, name.data(), name.size());
+    preopen.node = TRY(allocate(sizeof(Node)));
+    write(preopen.node, make_node(NodeKind::directory, info));
+
+    std::vector<Directory> stack;
+    stack.push_back({std::move(file), preopen.node, "", {}});
+    TRY(fill(stack.back()));
+    while (!stack.empty()) {
+        Directory& outer = stack.back();
+        if (outer.inner.empty()) {
+            stack.pop_back();
+            continue;
+        }
+        auto [inner_name, node] = std::move(outer.inner.back());
+        outer.inner.pop_back();
+        Directory inner;
+        inner.file = File(openat(outer.file.get(), inner_name.c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        inner.node = node;
+        inner.path = outer.path + inner_name + "/";
+        if (!inner.file) {
+            image_.unreadable_++;
+            continue;
+        }
+        if (stack.size() >= max_host_depth)
+            return refuse(format("directories are nested more than %u deep", max_host_depth));
+        TRY(fill(inner));
+        stack.push_back(std::move(inner));
+    }
+    return {};
+}
+
+Result<void> ImageBuilder::fill(Directory& directory) {
+    std::optional<std::vector<std::string>> names = list(directory.file.get());
+    if (!names) {
+        image_.unreadable_++;
+        return {};
+    }
+    std::vector<DirEntry> entries;
+    for (const std::string& name : *names) {
+        if (!is_utf8(name)) {
+            image_.skipped_names_++;
+            continue;
+        }
+        Handle node = TRY(add_entry(directory, name));
+        if (!node) continue;
+        DirEntry entry{};
+        entry.node = node;
+        entry.hash = hash_of(name);
+        entry.serial = u32(entries.size()) + 1;
+        entry.name_length = u32(name.size());
+        entry.name = TRY(place(name.size(), 1));
+        write(entry.name, name.data(), name.size());
+        entries.push_back(entry);
+    }
+    std::reverse(directory.inner.begin(), directory.inner.end());
+    return write_entries(directory.node, entries);
+}
+
+Result<void> ImageBuilder::write_entries(Handle handle, std::vector<DirEntry>& entries) {
+    Node node;
+    std::memcpy(&node, image_.bytes_.data() + (u64{handle} << handle_shift), sizeof node);
+    node.content = TRY(place_all(entries));
+    node.content_count = node.content_capacity = node.live_entries = u32(entries.size());
+    node.next_serial = u32(entries.size()) + 1;
+    if (entries.size() >= min_indexed) {
+        std::vector<u32> index(std::bit_ceil(entries.size() * 2));
+        node.index_mask = u32(index.size() - 1);
+        for (u32 i = 0; i < entries.size(); i++) {
+            u32 at = entries[i].hash & node.index_mask;
+            while (index[at]) at = (at + 1) & node.index_mask;
+            index[at] = i + 1;
+        }
+        node.index = TRY(place_all(index));
+    }
+    write(handle, node);
+    return {};
+}
+
+// 0: not for programs.
+Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& name) {
+    struct stat info;
+    if (fstatat(directory.file.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno != ENOENT) image_.unreadable_++;
+        return Handle{0};
+    }
+    if (S_ISREG(info.st_mode)) return add_file(directory, name, info);
+    if (S_ISLNK(info.st_mode)) return add_symlink(directory, name, info);
+    if (!S_ISDIR(info.st_mode)) return Handle{0};
+    Node node = make_node(NodeKind::directory, info);
+    node.parent = directory.node;
+    node.next_serial = 1;
+    Handle handle = TRY(allocate(sizeof node));
+    write(handle, node);
+    directory.inner.emplace_back(name, handle);
+    return handle;
+}
+
+// Into content_, up to what there is now.
+bool ImageBuilder::read_file(int directory, const std::string& name, u64 size) {
+    File file(
+        openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!file) return false;
+    content_.resize(size);
+    std::optional<u64> got = read_at(file.get(), 0, content_);
+    if (!got) return false;
+    content_.resize(*got);
+    return true;
+}
+
+Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& name,
+                                      const struct stat& info) {
+    u64 size = u64(info.st_size);
+    if (size > max_file) {
+        image_.unreadable_++;
+        return Handle{0};
+    }
+    Node node = make_node(NodeKind::file, info);
+    bool is_warm = size <= cold_size && size <= max_warm_ - warm_;
+    if (is_warm && !read_file(directory.file.get(), name, size)) {
+        // Reading it fails when a program tries.
+        image_.unreadable_++;
+        is_warm = false;
+    }
+    if (is_warm) {
+        u64 before = image_.bytes_.size();
+        node.size = content_.size();
+        node.content = TRY(place_blocks(content_, true));
+        warm_ = std::min(max_warm_, warm_ + image_.bytes_.size() - before);
+    } else {
+        node.flags = node_is_cold;
+        node.size = size;
+        node.host_id = u32(image_.cold_->entries.size());
+        image_.cold_->entries.push_back({preopen_, directory.path + name, size});
+        if (size) {
+            u64 blocks = (size + file_block - 1) / file_block;
+            node.content = TRY(allocate(blocks * sizeof(Handle)));
+        }
+    }
+    node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
+    Handle handle = TRY(allocate(sizeof node));
+    write(handle, node);
+    return handle;
+}
+
+Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string& name,
+                                         const struct stat& info) {
+    std::vector<char> text(max_path);
+    ssize_t length = readlinkat(directory.file.get(), name.c_str(), text.data(), text.size());
+    if (length < 0 || usize(length) == text.size()) {
+        image_.unreadable_++;
+        return Handle{0};
+    }
+    text.resize(usize(length));
+    if (!is_utf8({text.data(), text.size()})) {
+        image_.skipped_names_++;
+        return Handle{0};
+    }
+    Node node = make_node(NodeKind::symlink, info);
+    node.size = text.size();
+    node.content_count = node.content_capacity = u32(text.size());
+    node.content = TRY(place_all(text));
+    Handle handle = TRY(allocate(sizeof node));
+    write(handle, node);
+    return handle;
+}
+
+SystemImage::SystemImage() : cold_(std::make_unique<ColdFiles>()) {}
+SystemImage::SystemImage(SystemImage&&) noexcept = default;
+SystemImage& SystemImage::operator=(SystemImage&&) noexcept = default;
+SystemImage::~SystemImage() = default;
+
+Result<SystemImage> SystemImage::make(const SystemOptions& options) {
+    return ImageBuilder(options).build();
+}
+
+SystemHeader SystemImage::fresh_header() const {
+    SystemHeader header;
+    std::memcpy(&header, bytes_.data(), sizeof header);
+    stamp(header);
+    return header;
+}
+
+void SystemImage::stamp(SystemHeader& header) {
+    header.realtime = now(CLOCK_REALTIME);
+    header.monotonic = now(CLOCK_MONOTONIC);
+}
+
+u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }
+
+std::optional<std::pair<u32, std::string_view>> SystemImage::cold_place(u32 host_id) const {
+    if (host_id >= cold_->entries.size()) return std::nullopt;
+    const ColdFiles::Entry& entry = cold_->entries[host_id];
+    return std::pair<u32, std::string_view>(entry.preopen, entry.path);
+}
+
+Result<std::vector<u8>> SystemImage::read_block(u32 host_id, u64 block) const {
+    std::vector<u8> bytes(file_block);
+    TRY(read_cold(host_id, block > max_file / file_block ? max_file : block * file_block, bytes));
+    return bytes;
+}
+
+Result<void> SystemImage::read_cold(u32 host_id, u64 offset, std::span<u8> to) const {
+    if (host_id >= cold_->entries.size())
+        return Error{format("no file of the host has the number %u", host_id)};
+    const ColdFiles::Entry& entry = cold_->entries[host_id];
+    std::lock_guard lock(cold_->mutex);
+    auto fail = [&] {
+        return Error{format("cannot read '%s' below '%s': %s", entry.path.c_str(),
+                            mounts_[entry.preopen].host_path.c_str(), reason(errno).c_str())};
+    };
+    if (!cold_->open_file || cold_->open_id != host_id) {
+        cold_->open_file = open_regular(directories_[entry.preopen].get(), entry.path);
+        cold_->open_id = host_id;
+        if (!cold_->open_file) return fail();
+    }
+    u64 wanted = offset < entry.size ? std::min<u64>(to.size(), entry.size - offset) : 0;
+    std::optional<u64> got = read_at(cold_->open_file.get(), offset, to.first(wanted));
+    if (!got) return fail();
+    std::fill(to.begin() + s64(*got), to.end(), u8{0});
+    return {};
+}
+
+}  // namespace gpurun::host

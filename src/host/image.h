@@ -1,0 +1,86 @@
+// The base part of system memory (abi/system.h), made from directories of the host, arguments and
+// standard input before a launch. Also brings the contents of files that were too large to be part
+// of it. Knows nothing of devices or of what processes do with it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/system.h"
+#include "base/ints.h"
+#include "base/result.h"
+#include "host/files.h"
+
+namespace gpurun::host {
+
+inline constexpr u64 cold_size = u64{1} << 20;   // larger files stay with the host
+inline constexpr u64 max_warm = u64{256} << 20;  // bytes of contents; files beyond are cold too
+inline constexpr u32 max_host_depth = 256;       // of a directory tree: then an Error
+inline constexpr u64 heap_alignment = u64{64} << 10;
+inline constexpr u64 max_arena = u64{1} << (32 + handle_shift);  // what handles can name
+
+struct Mount {
+    std::string host_path, guest_path;
+    bool is_writable = false;
+};
+
+struct SystemOptions {
+    std::vector<Mount> mounts;
+    std::vector<std::string> arguments, environment;  // the program's name first; "NAME=VALUE"
+    bool has_numbered_arguments = false;
+    std::optional<std::vector<u8>> input;  // all of standard input, the same for every process
+    u32 process_count = 1;
+    bool is_live = false, keeps_files = false;
+    std::optional<u64> seed;
+    u64 arena_size = 0;
+    u32 debug_capacity = 0;
+};
+
+class SystemImage {
+public:
+    static Result<SystemImage> make(const SystemOptions& options);
+
+    SystemImage(SystemImage&&) noexcept;
+    SystemImage& operator=(SystemImage&&) noexcept;
+    ~SystemImage();
+
+    // [0, base_end) of the arena: the header, then what it leads to. The header's clocks are those
+    // of when the image was made.
+    std::span<const u8> bytes() const { return bytes_; }
+    u64 base_end() const { return bytes_.size(); }
+    // The header for another launch, with the clocks of now.
+    SystemHeader fresh_header() const;
+    static void stamp(SystemHeader& header);
+
+    u32 preopen_count() const { return u32(mounts_.size()); }
+    const Mount& mount(u32 preopen) const { return mounts_[preopen]; }
+    int directory(u32 preopen) const { return directories_[preopen].get(); }
+
+    // What the tool may want to warn about.
+    u32 skipped_names() const { return skipped_names_; }  // names and links that are not UTF-8
+    u32 unreadable() const { return unreadable_; }        // files and directories
+
+    // Contents of a node with node_is_cold. Numbers of a device are not trusted.
+    u32 cold_count() const;
+    Result<std::vector<u8>> read_block(u32 host_id, u64 block) const;  // file_block bytes
+    // Past the end that the file had when the image was made are zeros.
+    Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
+    // Where the file is: its preopen, and its path below that.
+    std::optional<std::pair<u32, std::string_view>> cold_place(u32 host_id) const;
+
+private:
+    friend class ImageBuilder;
+    struct ColdFiles;
+    SystemImage();
+
+    std::vector<u8> bytes_;
+    std::vector<Mount> mounts_;
+    std::vector<File> directories_;
+    u32 skipped_names_ = 0, unreadable_ = 0;
+    std::unique_ptr<ColdFiles> cold_;
+};
+
+}  // namespace gpurun::host
