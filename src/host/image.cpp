@@ -513,10 +513,8 @@ void SystemImage::stamp(SystemHeader& header) {
 
 u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }
 
-std::optional<std::pair<u32, std::string_view>> SystemImage::cold_place(u32 host_id) const {
-    if (host_id >= cold_->entries.size()) return std::nullopt;
-    const ColdFiles::Entry& entry = cold_->entries[host_id];
-    return std::pair<u32, std::string_view>(entry.preopen, entry.path);
+u64 SystemImage::cold_file_size(u32 host_id) const {
+    return host_id < cold_->entries.size() ? cold_->entries[host_id].size : 0;
 }
 
 Result<std::vector<u8>> SystemImage::read_block(u32 host_id, u64 block) const {

@@ -1,0 +1,82 @@
+// Reads structures of abi/system.h in a copy of system memory. The copy is not trusted: whatever it
+// holds, the answer is a value or an Error with the byte offset, in time bounded by its size.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi/system.h"
+#include "base/ints.h"
+#include "base/result.h"
+#include "host/image.h"
+
+namespace gpurun::host {
+
+using Arena = std::span<const u8>;
+
+inline Error broken(const char* what, u64 offset) {
+    return Error{std::string("system memory is damaged: ") + what, offset};
+}
+
+inline u64 offset_of(Handle handle) { return u64{handle} << handle_shift; }
+
+// `count` elements of `size` bytes, both below 2^32.
+inline Result<Arena> bytes_at(Arena arena, u64 offset, u64 count, u64 size, const char* what) {
+    if (offset > arena.size() || count * size > arena.size() - offset) return broken(what, offset);
+    return arena.subspan(offset, count * size);
+}
+
+template <class T>
+Result<T> value_at(Arena arena, u64 offset, const char* what) {
+    Arena bytes = TRY(bytes_at(arena, offset, 1, sizeof(T), what));
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+template <class T>
+T element(Arena bytes, usize i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    return value;
+}
+
+Result<Node> node_at(Arena arena, Handle handle);
+
+struct Name {
+    std::string_view text;  // a name that a directory of the host can hold
+    Handle node;
+};
+// A directory's entries that are not removed, sorted by name; no name comes twice.
+Result<std::vector<Name>> names_in(Arena arena, Handle directory);
+
+Result<std::string_view> symlink_text(Arena arena, const Node& node);
+
+// What a file or a stream holds, block by block.
+class Content {
+public:
+    // Without an image, a cold file's missing blocks are an Error.
+    static Result<Content> make(Arena arena, Handle handle, const SystemImage* image);
+
+    const Node& node() const { return node_; }
+    u64 size() const { return node_.size; }
+    // The blocks from there on are holes.
+    u64 block_count() const { return block_count_; }
+    // Brings a block's bytes, those below size(); none: a hole.
+    Result<Arena> block(u64 number);
+
+private:
+    Arena arena_;
+    Node node_;
+    Arena table_;
+    u64 block_count_ = 0;
+    const SystemImage* image_ = nullptr;
+    u32 host_id_ = 0;
+    std::vector<u8> cold_;  // what was read of a cold file
+    u64 cold_first_ = 0;
+};
+
+}  // namespace gpurun::host

@@ -1,0 +1,59 @@
+// What processes left in system memory: streams, changed files, debug records; and their way back
+// to directories of the host. Takes a copy of the arena, which it does not trust (host/arena.h),
+// and of which [0, bump) is enough.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "abi/system.h"
+#include "base/ints.h"
+#include "base/result.h"
+#include "host/arena.h"
+#include "host/image.h"
+
+namespace gpurun::host {
+
+inline constexpr u32 max_tree_depth = 1024;              // of what a process made
+inline constexpr u64 max_change_bytes = u64{256} << 20;  // of all paths of a process
+inline constexpr u64 max_hole_bytes = u64{16} << 20;     // contents() beyond the arena's size
+
+// All bytes of a file or a stream. A file that is mostly holes can be larger than what memory has:
+// then an Error. Cold files need the image.
+Result<std::string> contents(Arena arena, Handle node, const SystemImage* image = nullptr);
+
+enum class ChangeKind : u32 {
+    remove_file,  // or symbolic link
+    remove_directory,
+    make_directory,
+    write_file,    // made, changed or moved here
+    make_symlink,  // in place of what has the name, if that is no directory
+};
+
+struct Change {
+    ChangeKind kind;
+    u32 preopen;
+    std::string path;  // below the preopen's directory
+    Handle node;       // that now has the name, or had it
+};
+
+// How the files that a process sees differ from the base. In an order to follow: removals, what is
+// in a directory before the directory; then what is made, the directory first. A thing that was
+// renamed is removed and made.
+Result<std::vector<Change>> changes(Arena arena, Handle process);
+
+// Brings the changes below writable mounts to the host's directories: files whole or not at all.
+// What fails does not keep the rest from being written, but nothing is removed when a file could
+// not be written. The Error is the first, with the number of others.
+Result<void> write_back(Arena arena, Handle process, const SystemImage& image);
+
+// Writes what the process made or changed to a folder, which is made when there is something; with
+// several preopens, to a folder for each in it.
+Result<void> store(Arena arena, Handle process, const SystemImage& image,
+                   const std::string& folder);
+
+// Those that are kept, in order, and how many are not.
+std::vector<DebugRecord> debug_records(Arena arena);
+u64 debug_dropped(Arena arena);
+
+}  // namespace gpurun::host
