@@ -12,7 +12,8 @@
 // a node whose offset is below base_end is the base's. A directory's entries are in the order of
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
 // contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
-// a node with node_is_cold, for what the host has yet to bring.
+// a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in both;
+// so does what lies past the table's end.
 #pragma once
 
 #include "base/ints.h"
@@ -24,6 +25,7 @@ inline constexpr u32 handle_shift = 6;
 inline constexpr u64 least_block = u64{1} << handle_shift;
 inline constexpr u32 heap_classes = 26;  // 64 bytes to 2 GiB
 inline constexpr u64 file_block = 4096;
+inline constexpr Handle zero_block = 1;  // in the header, so no block is there
 
 inline constexpr u32 max_descriptors = 1024;   // of a process: then EMFILE
 inline constexpr u32 max_path = 4096;          // bytes: then ENAMETOOLONG

@@ -55,15 +55,15 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
     if (node.kind != NodeKind::file && node.kind != NodeKind::stream)
         return broken("not a file", offset_of(handle));
     if (node.size > max_file) return broken("a file that is too large", offset_of(handle));
-    u64 blocks = (node.size + file_block - 1) / file_block;
     content.arena_ = arena;
     content.node_ = node;
     content.table_ = TRY(bytes_at(arena, offset_of(node.content), node.content_count,
                                   sizeof(Handle), "the table of a file outside"));
-    content.block_count_ = std::min<u64>(blocks, node.content_count);
+    content.block_count_ =
+        std::min<u64>((node.size + file_block - 1) / file_block, node.content_count);
     u64 present = 0;
     for (u64 i = 0; i < content.block_count_; i++)
-        present += element<Handle>(content.table_, i) != 0;
+        present += element<Handle>(content.table_, i) > zero_block;
     // A block has one place in one file, so there cannot be more than fit.
     if (present > arena.size() / file_block)
         return broken("a file with more blocks than there are", offset_of(handle));
@@ -74,8 +74,6 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
         if (offset_of(handle) >= image->base_end()) base = TRY(node_at(arena, node.origin));
         content.host_id_ = base.host_id;
         content.image_ = image;
-        u64 cold = (image->cold_file_size(base.host_id) + file_block - 1) / file_block;
-        content.block_count_ = std::max(content.block_count_, std::min(blocks, cold));
     }
     return content;
 }
@@ -83,9 +81,10 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
 Result<Arena> Content::block(u64 number) {
     if (number >= block_count_) return Arena();
     u64 size = std::min(file_block, node_.size - number * file_block);
-    Handle handle = number < node_.content_count ? element<Handle>(table_, number) : 0;
-    if (handle) return bytes_at(arena_, offset_of(handle), size, 1, "a block of a file outside");
-    if (!image_) return Arena();
+    Handle handle = element<Handle>(table_, number);
+    if (handle > zero_block)
+        return bytes_at(arena_, offset_of(handle), size, 1, "a block of a file outside");
+    if (!image_ || handle == zero_block) return Arena();
     if (cold_.empty() || number < cold_first_ || number >= cold_first_ + cold_blocks) {
         cold_.resize(cold_blocks * file_block);
         cold_first_ = number;

@@ -63,8 +63,7 @@ public:
 
     const Node& node() const { return node_; }
     u64 size() const { return node_.size; }
-    // The blocks from there on are holes.
-    u64 block_count() const { return block_count_; }
+    u64 block_count() const { return block_count_; }  // the rest is a hole
     // Brings a block's bytes, those below size(); none: a hole.
     Result<Arena> block(u64 number);
 

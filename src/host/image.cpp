@@ -148,7 +148,7 @@ private:
     Result<u32> place_strings(const std::vector<std::string>& strings, const char* what,
                               Handle& handle);
 
-    Node make_node(NodeKind kind, const struct stat& info);
+    Node make_node(NodeKind kind, Handle parent, const struct stat& info);
     Result<void> add_mount(u32 number, Preopen& preopen);
     Result<void> add_mounts(SystemHeader& header);
     Result<void> add_input(SystemHeader& header);
@@ -226,9 +226,11 @@ Result<u32> ImageBuilder::place_strings(const std::vector<std::string>& strings,
     return u32(all.size());
 }
 
-Node ImageBuilder::make_node(NodeKind kind, const struct stat& info) {
+Node ImageBuilder::make_node(NodeKind kind, Handle parent, const struct stat& info) {
     Node node{};
     node.kind = kind;
+    node.parent = parent;
+    if (kind == NodeKind::directory) node.next_serial = 1;
     node.link_count = 1;
     node.inode = next_inode_++;
     node.accessed = nanoseconds(info.st_atim);
@@ -272,14 +274,16 @@ Result<SystemImage> ImageBuilder::build() {
 }
 
 Result<void> ImageBuilder::add_input(SystemHeader& header) {
-    if (!options_.input) return {};
-    Node node = make_node(NodeKind::stream, {});
+    if (!options_.input && !options_.is_live) return {};
+    Node node = make_node(NodeKind::stream, 0, {});
     node.accessed = node.modified = node.changed = now(CLOCK_REALTIME);
-    node.flags = node_is_ended;
-    node.size = options_.input->size();
-    if (node.size / file_block >= ~u32{0}) return Error{"standard input is too large"};
-    node.content = TRY(place_blocks(*options_.input, false));
-    node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
+    if (options_.input) {
+        node.flags = node_is_ended;
+        node.size = options_.input->size();
+        if (node.size / file_block >= ~u32{0}) return Error{"standard input is too large"};
+        node.content = TRY(place_blocks(*options_.input, false));
+        node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
+    }
     header.stdin_node = TRY(allocate(sizeof node));
     write(header.stdin_node, node);
     return {};
@@ -325,7 +329,7 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
     preopen.name = TRY(place(name.size(), 1));
     write(preopen.name, name.data(), name.size());
     preopen.node = TRY(allocate(sizeof(Node)));
-    write(preopen.node, make_node(NodeKind::directory, info));
+    write(preopen.node, make_node(NodeKind::directory, 0, info));
 
     std::vector<Directory> stack;
     stack.push_back({std::move(file), preopen.node, "", {}});
@@ -412,9 +416,7 @@ Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& 
     if (S_ISREG(info.st_mode)) return add_file(directory, name, info);
     if (S_ISLNK(info.st_mode)) return add_symlink(directory, name, info);
     if (!S_ISDIR(info.st_mode)) return Handle{0};
-    Node node = make_node(NodeKind::directory, info);
-    node.parent = directory.node;
-    node.next_serial = 1;
+    Node node = make_node(NodeKind::directory, directory.node, info);
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
     directory.inner.emplace_back(name, handle);
@@ -440,7 +442,7 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
         image_.unreadable_++;
         return Handle{0};
     }
-    Node node = make_node(NodeKind::file, info);
+    Node node = make_node(NodeKind::file, directory.node, info);
     bool is_warm = size <= cold_size && size <= max_warm_ - warm_;
     if (is_warm && !read_file(directory.file.get(), name, size)) {
         // Reading it fails when a program tries.
@@ -481,7 +483,7 @@ Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string
         image_.skipped_names_++;
         return Handle{0};
     }
-    Node node = make_node(NodeKind::symlink, info);
+    Node node = make_node(NodeKind::symlink, directory.node, info);
     node.size = text.size();
     node.content_count = node.content_capacity = u32(text.size());
     node.content = TRY(place_all(text));
@@ -512,10 +514,6 @@ void SystemImage::stamp(SystemHeader& header) {
 }
 
 u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }
-
-u64 SystemImage::cold_file_size(u32 host_id) const {
-    return host_id < cold_->entries.size() ? cold_->entries[host_id].size : 0;
-}
 
 Result<std::vector<u8>> SystemImage::read_block(u32 host_id, u64 block) const {
     std::vector<u8> bytes(file_block);

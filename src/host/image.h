@@ -68,7 +68,6 @@ public:
     Result<std::vector<u8>> read_block(u32 host_id, u64 block) const;  // file_block bytes
     // Past the end that the file had when the image was made are zeros.
     Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
-    u64 cold_file_size(u32 host_id) const;  // when the image was made; 0: no such file
 
 private:
     friend class ImageBuilder;
