@@ -283,6 +283,10 @@ Result<void> ImageBuilder::add_input(SystemHeader& header) {
         if (node.size / file_block >= ~u32{0}) return Error{"standard input is too large"};
         node.content = TRY(place_blocks(*options_.input, false));
         node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
+    } else {
+        // Room that the host fills whenever all of it was read.
+        node.content = TRY(place_blocks(std::vector<u8>(live_input), false));
+        node.content_count = node.content_capacity = u32(live_input / file_block);
     }
     header.stdin_node = TRY(allocate(sizeof node));
     write(header.stdin_node, node);

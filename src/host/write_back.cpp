@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/format.h"
@@ -152,12 +153,11 @@ public:
 
 private:
     struct Staged {
-        const Change* change;
         std::string folder, name;
     };
     void stage(const Change& change);
     void make_symlink(const Change& change, const std::string& name);
-    void write_file(const Change& change, const std::string& name);
+    void write_file(const Change& change, const std::string& name, int directory);
     int parent(std::string_view folder, bool makes_missing);
     void fail(const Change& change, const char* what, const std::string& why) {
         failures_.add(format("cannot %s '%s' in '%s': %s", what, change.path.c_str(),
@@ -175,8 +175,7 @@ private:
     std::string parent_path_;
 
     std::unordered_set<std::string_view> removed_;  // directories
-    std::vector<Staged> staged_;                    // in the order of the changes
-    usize next_staged_ = 0;
+    std::unordered_map<const Change*, Staged> staged_;
 };
 
 int Writer::parent(std::string_view folder, bool makes_missing) {
@@ -208,7 +207,7 @@ void Writer::stage(const Change& change) {
     if (!content) return fail(change, "write", content.error().to_string());
     Result<std::string> temporary = write_temporary(directory, *content, mode);
     if (!temporary) return fail(change, "write", temporary.error().to_string());
-    staged_.push_back({&change, std::string(place), *std::move(temporary)});
+    staged_[&change] = {std::string(place), *std::move(temporary)};
 }
 
 void Writer::remove(const Change& change) {
@@ -222,13 +221,15 @@ void Writer::remove(const Change& change) {
 void Writer::make(const Change& change) {
     auto [folder, last] = split_path(change.path);
     std::string name(last);
-    if (parent(folder, true) < 0) return fail(change, "make", reason(errno));
+    int directory = parent(folder, true);
+    if (change.kind == ChangeKind::write_file) return write_file(change, name, directory);
+    if (directory < 0) return fail(change, "make", reason(errno));
     switch (change.kind) {
         case ChangeKind::make_directory:
-            if (!make_directory(parent_.get(), name)) fail(change, "make", reason(errno));
+            if (!make_directory(directory, name)) fail(change, "make", reason(errno));
             return;
         case ChangeKind::make_symlink: return make_symlink(change, name);
-        case ChangeKind::write_file: return write_file(change, name);
+        case ChangeKind::write_file:
         case ChangeKind::remove_file:
         case ChangeKind::remove_directory: return;
     }
@@ -252,16 +253,19 @@ void Writer::make_symlink(const Change& change, const std::string& name) {
     unlinkat(parent_.get(), temporary.c_str(), 0);
 }
 
-void Writer::write_file(const Change& change, const std::string& name) {
-    // Staged files are in the order of the changes; those that failed are not among them.
-    if (next_staged_ == staged_.size() || staged_[next_staged_].change != &change) return;
-    const Staged& staged = staged_[next_staged_++];
-    File directory = open_directory(root_, staged.folder);
-    if (directory &&
-        renameat(directory.get(), staged.name.c_str(), parent_.get(), name.c_str()) == 0)
-        return;
-    // What it was made from may be gone by now.
-    fail(change, "write", reason(errno) + "; its contents are in '" + staged.name + "'");
+void Writer::write_file(const Change& change, const std::string& name, int directory) {
+    auto found = staged_.find(&change);
+    if (found == staged_.end()) return;  // that failed already
+    const Staged& staged = found->second;
+    int error = errno;
+    if (directory >= 0) {
+        File from = open_directory(root_, staged.folder);
+        if (from && renameat(from.get(), staged.name.c_str(), directory, name.c_str()) == 0) return;
+        error = errno;
+    }
+    // What it was made from may be gone by now, so this stays.
+    std::string where = staged.folder.empty() ? staged.name : staged.folder + "/" + staged.name;
+    fail(change, "write", reason(error) + "; its contents are in '" + where + "'");
 }
 
 // A name for a preopen's folder: its path in the program, with '_' for '/'.
