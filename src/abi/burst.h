@@ -30,6 +30,7 @@ struct BurstPart {
     u64 arguments;       // argument_words for each process
     u64 results;         // result_stride words for each process
     u64 next;            // u32: first process that no lane has taken
+    u64 system;          // system memory, or 0
     u64 bytes_per_process;
     u64 template_size;
     u32 words_per_process;
@@ -43,7 +44,7 @@ struct BurstPart {
     u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstPart) == 10 * 8 + 12 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 11 * 8 + 12 * 4 + burst_ranges * 8);
 
 // What the lanes of a launch did, in cycles of their multiprocessors.
 struct BurstCounters {
@@ -64,20 +65,23 @@ static_assert(sizeof(BurstParams) == 32);
 // One thread of one process, run by a warp of its own.
 struct SoloParams {
     u64 code, words, bytes;
-    u64 stop;  // u32
+    u64 system;  // system memory, or 0
+    u64 stop;    // u32
     u32 thread;
     u32 steps;       // at most so many instructions; 0: no limit
     u32 is_watched;  // runtime/watch.h
-    u32 padding;
+    u32 slice_us;    // leaves after that time; 0: not for that
 };
-static_assert(sizeof(SoloParams) == 48);
+static_assert(sizeof(SoloParams) == 56);
 
 // What is left of a process of a burst; its result words follow.
 enum ResultWord : u32 {
     result_state,  // ThreadState; ready: it was stopped, or never begun
     result_trap,
     result_pc,
-    result_fuel,  // u64: what was left
+    result_exit,   // ThreadState::exited: the code
+    result_block,  // handle of its ProcessBlock, or 0
+    result_fuel,   // u64: what was left
     result_first = result_fuel + 2,
 };
 

@@ -60,6 +60,7 @@ enum ProcessWord : u32 {
     process_threads,     // index of the first thread; each links to the next
     process_memories,    // index of the newest memory's record; each links to the one before
     process_canaries,    // the same for canaries; 0: the process is not watched
+    process_block,       // handle of its ProcessBlock (abi/system.h), or 0
     process_first_free,  // size of this header
 };
 
@@ -100,6 +101,9 @@ enum class ThreadState : u32 {
     out_of_fuel,  // goes on if given more
     waiting,      // memory.atomic.wait
     deep,         // as ready, but only where stacks have their full size
+    sleeping,     // until ProcessBlock::deadline
+    host,         // ProcessBlock::request is for the host to fulfil
+    exited,       // the process has ended: ProcessBlock::exit_code
 };
 
 enum ThreadWord : u32 {

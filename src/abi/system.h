@@ -48,7 +48,7 @@ struct SystemHeader {
     Handle environment;
     u32 has_numbered_arguments;  // "{}" in an argument is the process's number
     u32 process_count;
-    Handle stdin_node;      // what every process reads, or 0: nothing, or live
+    Handle stdin_node;      // what every process reads, or 0: nothing; live: a stream of the base
     u32 is_live;            // streams go to and from the host while the process runs
     u32 keeps_files;        // the host wants the changed files of processes that ended
     u32 random_key[8];
@@ -62,7 +62,7 @@ struct SystemHeader {
     Handle debug;
     u32 debug_capacity;
     u32 debug_count;
-    u32 padding;
+    u32 terminals;  // bit n: standard stream n is a terminal; written by the host
 };
 static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_classes + 16);
 
@@ -159,7 +159,11 @@ struct ProcessBlock {
     u64 next_inode;
     u64 deadline;  // of a poll_oneoff that waits, ns of monotonic time
     u64 progress;  // of a call that is done in pieces
-    u64 reserved[5];
+    Handle guest_blocks;  // of the import module gpu
+    u32 guest_block_count;
+    u32 request_failed;  // the host could not fulfil it
+    u32 padding;
+    u64 reserved[3];
 };
 static_assert(sizeof(ProcessBlock) == 128);
 

@@ -27,7 +27,8 @@ namespace gpurun {
     TRAP(call_stack_exhausted, "call stack exhausted")                   \
     TRAP(unaligned_atomic, "unaligned atomic")                           \
     TRAP(expected_shared_memory, "expected shared memory")               \
-    TRAP(heap_exhausted, "object heap exhausted")
+    TRAP(heap_exhausted, "object heap exhausted")                        \
+    TRAP(system_memory_exhausted, "no system memory for the process")
 
 enum class Trap : u32 {
     none,

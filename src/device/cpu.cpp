@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 #include "base/format.h"
 #include "base/phases.h"
 #include "device/devices.h"
 #include "runtime/interp.h"
+#include "runtime/system.h"
 #include "runtime/watch.h"
 
 namespace gpurun::device {
@@ -51,14 +53,45 @@ private:
     u64 size_;
 };
 
+class CpuSystem final : public SystemMemory {
+public:
+    CpuSystem(Reservation memory, u64 size) : memory_(std::move(memory)), size_(size) {}
+    u64 size() const override { return size_; }
+    Result<void> write(u64 offset, std::span<const u8> bytes) override {
+        std::ranges::copy(bytes, at() + offset);
+        return {};
+    }
+    Result<void> read(u64 offset, std::span<u8> bytes) override {
+        std::copy_n(at() + offset, bytes.size(), bytes.begin());
+        return {};
+    }
+    u8* at() const { return memory_.as<u8>(); }
+
+private:
+    Reservation memory_;
+    u64 size_;
+};
+
+u8* address_of(const SystemMemory* system) {
+    return system ? static_cast<const CpuSystem*>(system)->at() : nullptr;
+}
+
+// The process's side of system memory, if there is any. False: there was no room for it.
+bool begin_in_system(const rt::Process& process, u32 id) {
+    if (process.system == nullptr || process.words[process_block] != 0) return true;
+    process.words[process_block] = rt::begin_process(process, id);
+    return process.words[process_block] != 0;
+}
+
 class CpuSpace final : public Space {
 public:
-    CpuSpace(Reservation code, Reservation words, Reservation bytes, bool is_watched)
+    CpuSpace(Reservation code, Reservation words, Reservation bytes, const Sizes& sizes)
         : code_(std::move(code)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code_.as<u64>(), words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63},
-          is_watched_(is_watched) {}
+          process_{code_.as<u64>(),  words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
+                   address_of(sizes.system)},
+          is_watched_(sizes.is_watched) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         std::ranges::copy(words, code_.as<u64>() + position);
@@ -86,16 +119,20 @@ public:
     }
     Result<ThreadState> run(u32 thread, const RunControl& control) override {
         PhaseTimer timer(Phase::run);
+        if (!begin_in_system(process_, 0)) process_.system = nullptr;
+        const auto end = std::chrono::steady_clock::now() + control.slice;
         for (;;) {
             ThreadState state = state_of(thread);
             if (can_go_on(state)) state = rt::run(process_, thread, quantum);
             if (is_watched_) rt::verify_process(process_, 0);
             if (state == ThreadState::waiting) state = wait_out(thread, control);
             if (state != ThreadState::ready || control.wants_stop()) return state;
+            if (control.slice.count() > 0 && std::chrono::steady_clock::now() >= end) return state;
         }
     }
     Result<ThreadState> step(u32 thread, u64 count) override {
         ThreadState state = state_of(thread);
+        if (!begin_in_system(process_, 0)) process_.system = nullptr;
         return can_go_on(state) ? rt::step(process_, thread, s64(count)) : state;
     }
 
@@ -140,7 +177,8 @@ public:
         : burst_(burst),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code, words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63} {}
+          process_{code, words_.as<u32>(),          bytes_.as<u8>(), words_.as<u32>(), 0,
+                   63,   address_of(burst.system)} {}
 
     void prepare(u32 id) {
         u32* words = process_.words;
@@ -162,14 +200,34 @@ public:
         std::copy(burst_.bytes.begin(), burst_.bytes.end(), process_.bytes);
         auto arguments = burst_.arguments.begin() + isize(id) * burst_.argument_words;
         std::copy(arguments, arguments + burst_.argument_words, words + burst_.stack);
+        begin_in_system(process_, id);
     }
 
+    // Runs for a while; `ready` if there is more to do.
     ThreadState run(const RunControl& control) {
+        using namespace std::chrono;
+        constexpr milliseconds slice(20);
+        const auto end = steady_clock::now() + slice;
+        if (process_.system != nullptr && process_.words[process_block] == 0) {
+            process_.words[burst_.thread + thread_trap] = u32(Trap::system_memory_exhausted);
+            return ThreadState::trapped;
+        }
         for (;;) {
             ThreadState state = rt::run(process_, burst_.thread, quantum);
             if (state != ThreadState::ready || control.wants_stop()) return state;
+            if (steady_clock::now() >= end) return state;
         }
     }
+
+    // Of a process that sleeps: how long yet.
+    std::chrono::nanoseconds sleep_left() const {
+        u64 now = rt::monotonic_ns(process_);
+        u64 deadline =
+            rt::at_handle<ProcessBlock>(process_, process_.words[process_block])->deadline;
+        u64 most = u64{3600} * 1'000'000'000;
+        return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
+    }
+    void wake() { process_.words[burst_.thread + thread_state] = u32(ThreadState::ready); }
 
     void verify(u32 id) const {
         if (!burst_.is_watched) return;
@@ -183,6 +241,11 @@ public:
         to[result_state] = u32(state);
         to[result_trap] = thread[thread_trap];
         to[result_pc] = thread[thread_pc];
+        if (Handle block = words[process_block]) {
+            to[result_block] = block;
+            to[result_exit] = rt::at_handle<ProcessBlock>(process_, block)->exit_code;
+            rt::end_process(process_, block, true);
+        }
         to[result_fuel] = thread[thread_fuel];
         to[result_fuel + 1] = thread[thread_fuel + 1];
         std::copy(words + burst_.stack, words + burst_.stack + burst_.result_words,
@@ -205,11 +268,114 @@ private:
     bool used_ = false;
 };
 
+// What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
+// slot of its own, so that none keeps the others from their turn.
+class Worker {
+public:
+    Worker(const Burst& burst, std::atomic<u32>& next, BurstResults& results,
+           const RunControl& control)
+        : burst_(burst), next_(next), results_(results), control_(control) {}
+
+    Result<void> work() {
+        for (;;) {
+            bool has_run = false;
+            for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
+            if (control_.wants_stop()) break;
+            bool has_new = TRY(take_next());
+            if (busy_ == 0 && !has_new) return {};
+            if (!has_run && !has_new) nap();
+        }
+        for (Turn& turn : turns_)
+            if (turn.is_busy) finish(turn, ThreadState::ready);
+        return {};
+    }
+
+private:
+    static constexpr usize max_slots = 1024;  // then new processes wait
+
+    struct Turn {
+        Slot slot;
+        u32 id = 0;
+        bool is_busy = false, is_asleep = false;
+    };
+
+    // Begins a process that nobody has begun.
+    Result<bool> take_next() {
+        auto free = std::ranges::find_if(turns_, [](const Turn& turn) { return !turn.is_busy; });
+        if (free == turns_.end() && turns_.size() == max_slots) return false;
+        u32 id = next_.fetch_add(1, std::memory_order_relaxed);
+        if (id >= burst_.processes) {
+            next_.fetch_sub(1, std::memory_order_relaxed);
+            return false;
+        }
+        if (free == turns_.end()) {
+            Reservation words =
+                TRY(Reservation::make(burst_.words.size() * sizeof(u32), "stack and heap"));
+            Reservation bytes =
+                TRY(Reservation::make(std::max<u64>(burst_.bytes_per_process, 1), "memories"));
+            turns_.emplace_back(
+                Slot(burst_, burst_.code.data(), std::move(words), std::move(bytes)));
+            free = std::prev(turns_.end());
+        }
+        free->id = id;
+        free->is_busy = true;
+        free->is_asleep = false;
+        busy_++;
+        free->slot.prepare(id);
+        run(*free);
+        return true;
+    }
+
+    // False: there was nothing to do.
+    bool run(Turn& turn) {
+        if (!turn.is_busy) return false;
+        if (turn.is_asleep) {
+            if (turn.slot.sleep_left().count() > 0) return false;
+            turn.slot.wake();
+            turn.is_asleep = false;
+        }
+        ThreadState state = turn.slot.run(control_);
+        if (state == ThreadState::sleeping) {
+            turn.is_asleep = true;
+        } else if (state != ThreadState::ready) {
+            finish(turn, state);
+        }
+        return true;
+    }
+
+    void finish(Turn& turn, ThreadState state) {
+        turn.slot.verify(turn.id);
+        turn.slot.write_result(state, results_.words.data() + usize(turn.id) * results_.stride);
+        turn.is_busy = false;
+        busy_--;
+    }
+
+    // Until the first of the sleepers wakes up, or a look at the stop request is due.
+    void nap() const {
+        std::chrono::nanoseconds shortest = std::chrono::milliseconds(10);
+        for (const Turn& turn : turns_)
+            if (turn.is_busy && turn.is_asleep)
+                shortest = std::min(shortest, turn.slot.sleep_left());
+        std::this_thread::sleep_for(shortest);
+    }
+
+    const Burst& burst_;
+    std::atomic<u32>& next_;
+    BurstResults& results_;
+    const RunControl& control_;
+    std::deque<Turn> turns_;
+    usize busy_ = 0;
+};
+
 class CpuDevice final : public Device {
 public:
     const DeviceInfo& info() const override { return info_; }
 
     Result<void> prepare(bool) override { return {}; }
+    Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
+        Reservation memory = TRY(Reservation::make(size, "files and streams"));
+        return std::unique_ptr<SystemMemory>(new CpuSystem(std::move(memory), size));
+    }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
         return make_cpu_space(sizes);
     }
@@ -234,29 +400,19 @@ private:
         BurstResults results;
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
-        std::vector<Slot> slots;
-        for (u32 i = 0; i < std::min(part.processes, info_.lanes); i++) {
-            Reservation words =
-                TRY(Reservation::make(part.words.size() * sizeof(u32), "stack and heap"));
-            Reservation bytes =
-                TRY(Reservation::make(std::max<u64>(part.bytes_per_process, 1), "memories"));
-            slots.emplace_back(part, part.code.data(), std::move(words), std::move(bytes));
-        }
         std::atomic<u32> next = 0;
-        auto work = [&](Slot& slot) {
-            for (u32 id; (id = next.fetch_add(1, std::memory_order_relaxed)) < part.processes;) {
-                if (control.wants_stop()) return;
-                slot.prepare(id);
-                ThreadState state = slot.run(control);
-                slot.verify(id);
-                slot.write_result(state, results.words.data() + usize(id) * results.stride);
-            }
+        u32 workers = std::min(part.processes, info_.lanes);
+        std::vector<std::optional<Error>> errors(workers);
+        auto work = [&](u32 number) {
+            Result<void> worked = Worker(part, next, results, control).work();
+            if (!worked) errors[number] = worked.error();
         };
         std::vector<std::thread> threads;
-        for (usize i = 1; i < slots.size(); i++)
-            threads.emplace_back([&work, &slots, i] { work(slots[i]); });
-        work(slots[0]);
+        for (u32 i = 1; i < workers; i++) threads.emplace_back(work, i);
+        work(0);
         for (std::thread& thread : threads) thread.join();
+        for (const std::optional<Error>& error : errors)
+            if (error) return *error;
         return results;
     }
 
@@ -287,7 +443,7 @@ Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
     // One byte at least, so that memories have an address even where there are none.
     Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
     return std::unique_ptr<Space>(
-        new CpuSpace(std::move(code), std::move(words), std::move(bytes), sizes.is_watched));
+        new CpuSpace(std::move(code), std::move(words), std::move(bytes), sizes));
 }
 
 DeviceInfo cpu_info() {

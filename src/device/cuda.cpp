@@ -161,13 +161,14 @@ namespace {
 class CudaSpace final : public Space {
 public:
     CudaSpace(CudaDevice& device, const Kernel& kernel, Buffer code, Buffer words, Buffer bytes,
-              bool is_watched)
+              const Sizes& sizes)
         : device_(device),
           kernel_(kernel),
           code_(std::move(code)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          is_watched_(is_watched) {}
+          system_(address_of(sizes.system)),
+          is_watched_(sizes.is_watched) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         return device_.copy_in(code_.at() + u64(position) * 8, words.data(), words.size_bytes());
@@ -205,8 +206,8 @@ private:
     }
     Result<ThreadState> launch(const Kernel& kernel, u32 shared_bytes, u32 thread, u32 steps,
                                const RunControl& control) {
-        SoloParams params{code_.at(), words_.at(), bytes_.at(), device_.stop_word().at(),
-                          thread,     steps,       is_watched_, 0};
+        SoloParams params{code_.at(), words_.at(), bytes_.at(), system_, device_.stop_word().at(),
+                          thread,     steps,       is_watched_, u32(control.slice.count())};
         TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
         u32 state = 0;
@@ -217,10 +218,24 @@ private:
     CudaDevice& device_;
     const Kernel& kernel_;
     Buffer code_, words_, bytes_;
+    DevicePointer system_;
     bool is_watched_;
 };
 
 }  // namespace
+
+Result<void> CudaSystem::write(u64 offset, std::span<const u8> bytes) {
+    return device_.copy_in(memory_.at() + offset, bytes.data(), bytes.size());
+}
+Result<void> CudaSystem::read(u64 offset, std::span<u8> bytes) {
+    return device_.copy_out(bytes.data(), memory_.at() + offset, bytes.size());
+}
+
+Result<std::unique_ptr<SystemMemory>> CudaDevice::make_system(u64 size) {
+    PhaseTimer timer(Phase::prepare);
+    Buffer memory = TRY(allocate_zeroed(size, "files and streams"));
+    return std::unique_ptr<SystemMemory>(new CudaSystem(*this, std::move(memory)));
+}
 
 Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
     const Kernel* solo = TRY(solo_kernel(false));
@@ -229,7 +244,7 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
     return std::unique_ptr<Space>(new CudaSpace(*this, *solo, std::move(code), std::move(words),
-                                                std::move(bytes), sizes.is_watched));
+                                                std::move(bytes), sizes));
 }
 
 Result<std::vector<DeviceInfo>> cuda_infos() {

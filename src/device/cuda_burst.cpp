@@ -106,6 +106,7 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
         row.arguments = m.arguments.at();
         row.results = m.results.at();
         row.next = m.next.at();
+        row.system = address_of(part.system);
         row.bytes_per_process = part.bytes_per_process;
         row.template_size = part.bytes.size();
         row.words_per_process = u32(part.words.size());

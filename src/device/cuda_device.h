@@ -83,6 +83,26 @@ private:
     DevicePointer at_ = 0;
 };
 
+class CudaDevice;
+
+class CudaSystem final : public SystemMemory {
+public:
+    CudaSystem(CudaDevice& device, Buffer memory) : device_(device), memory_(std::move(memory)) {}
+    u64 size() const override { return memory_.size(); }
+    Result<void> write(u64 offset, std::span<const u8> bytes) override;
+    Result<void> read(u64 offset, std::span<u8> bytes) override;
+    DevicePointer at() const { return memory_.at(); }
+
+private:
+    CudaDevice& device_;
+    Buffer memory_;
+};
+
+// Device address of system memory, 0 if there is none.
+inline DevicePointer address_of(const SystemMemory* system) {
+    return system ? static_cast<const CudaSystem*>(system)->at() : 0;
+}
+
 // Where device code says which of its checks failed: host memory, readable when the kernel is dead.
 class CheckMemory {
 public:
@@ -147,6 +167,7 @@ public:
         TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
         return {};
     }
+    Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                    const RunControl& control) override;

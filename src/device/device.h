@@ -29,18 +29,30 @@ struct DeviceInfo {
     bool reserves_lazily = false;  // untouched memory costs nothing
 };
 
+// System memory (abi/system.h): all zero at first.
+class SystemMemory {
+public:
+    virtual ~SystemMemory() = default;
+    virtual u64 size() const = 0;
+    virtual Result<void> write(u64 offset, std::span<const u8> bytes) = 0;
+    virtual Result<void> read(u64 offset, std::span<u8> bytes) = 0;
+};
+
 // What a Space reserves.
 struct Sizes {
     u64 code_words = 0;
     u64 words = 0;
     u64 bytes = 0;
-    bool is_watched = false;  // runtime/watch.h: checked after every run
+    bool is_watched = false;         // runtime/watch.h: checked after every run
+    SystemMemory* system = nullptr;  // of the same device; outlives the space
 };
 
 // Who may interrupt a run.
 struct RunControl {
     const std::atomic<bool>* stop = nullptr;
     std::optional<std::chrono::steady_clock::time_point> deadline;
+    // A run returns after that time, still ready; not counted as a stop.
+    std::chrono::microseconds slice{0};
 
     bool wants_stop() const {
         return (stop && stop->load(std::memory_order_relaxed)) ||
@@ -79,7 +91,8 @@ struct Burst {
     u32 processes = 0;
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;  // argument_words for each process
-    bool is_watched = false;     // runtime/watch.h: checked when a process ends
+    SystemMemory* system = nullptr;  // of the same device; each process begins there
+    bool is_watched = false;         // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};        // the process that fails its check, to test that
 };
 
@@ -106,6 +119,7 @@ public:
     // Gets ready what runs need, so that their time limits are theirs: for bursts, or for spaces.
     // Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;
+    virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
     // All parts in one launch.
     virtual Result<BurstOutcome> run_burst(std::span<const Burst> parts,

@@ -172,8 +172,14 @@ Completion BurstReport::of(u32 process, u32 job) const {
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
         case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
+        case ThreadState::exited:
+            completion.kind = Completion::Kind::exited;
+            completion.exit_code = words[result_exit];
+            return completion;
         case ThreadState::ready:
-        case ThreadState::deep: completion.kind = Completion::Kind::stopped; break;
+        case ThreadState::deep:
+        case ThreadState::sleeping:
+        case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
     if (std::optional<Frame> frame = store->frame_at(words[result_pc]))
         completion.backtrace.push_back(*frame);

@@ -2,11 +2,14 @@
 #include "engine/store.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
+#include "abi/system.h"
 #include "base/check.h"
 #include "base/format.h"
 #include "base/phases.h"
+#include "engine/system_module.h"
 
 namespace gpurun::engine {
 
@@ -32,7 +35,8 @@ void append_bytes(std::vector<u64>& to, std::span<const u8> bytes) {
 Result<translate::Code> timed_translation(const wasm::Module& module,
                                           const translate::Options& options) {
     PhaseTimer timer(Phase::translate);
-    return translate::translate(module, options);
+    return &module == &*system_module() ? translate::translate_system(module)
+                                        : translate::translate(module, options);
 }
 
 }  // namespace
@@ -53,8 +57,10 @@ Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {
     return create(options, *cpu);
 }
 
-Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, device::Device& device) {
+Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, device::Device& device,
+                                             device::SystemMemory* system) {
     std::unique_ptr<Store> store(new Store(options));
+    store->system_ = system;
     TRY(store->prepare(device));
     return store;
 }
@@ -336,11 +342,26 @@ Result<Completion> Store::complete(ThreadState state) {
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
         case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
+        case ThreadState::exited:
+            completion.kind = Completion::Kind::exited;
+            completion.exit_code = TRY(exit_code());
+            return completion;
         case ThreadState::ready:
-        case ThreadState::deep: completion.kind = Completion::Kind::stopped; break;
+        case ThreadState::deep:
+        case ThreadState::sleeping:
+        case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
     completion.backtrace = TRY(backtrace());
     return completion;
+}
+
+Result<u32> Store::exit_code() {
+    CHECK(system_ != nullptr);
+    Handle block = TRY(read_word(process_block));
+    u32 code = 0;
+    TRY(system_->read((u64(block) << handle_shift) + offsetof(ProcessBlock, exit_code),
+                      {reinterpret_cast<u8*>(&code), sizeof code}));
+    return code;
 }
 
 std::optional<Frame> Store::frame_at(u32 position) {
@@ -381,6 +402,7 @@ Result<std::vector<Frame>> Store::backtrace() {
 std::string Completion::to_string() const {
     switch (kind) {
         case Kind::returned: return "returned";
+        case Kind::exited: return format("exit %u", exit_code);
         case Kind::trapped: return gpurun::to_string(trap);
         case Kind::uncaught_exception: return "uncaught exception";
         case Kind::out_of_fuel: return "out of fuel";

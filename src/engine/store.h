@@ -54,10 +54,19 @@ struct Frame {
 
 // How a call ended.
 struct Completion {
-    enum class Kind : u8 { returned, trapped, uncaught_exception, out_of_fuel, stopped, blocked };
+    enum class Kind : u8 {
+        returned,
+        exited,
+        trapped,
+        uncaught_exception,
+        out_of_fuel,
+        stopped,
+        blocked
+    };
 
     Kind kind = Kind::returned;
     Trap trap = Trap::none;
+    u32 exit_code = 0;
     std::vector<Value> results;
     std::vector<Frame> backtrace;  // innermost first; not for `returned`
 
@@ -82,7 +91,12 @@ public:
     // On a device that outlives it; the CPU if none is given.
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options);
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options,
-                                                 device::Device& device);
+                                                 device::Device& device,
+                                                 device::SystemMemory* system = nullptr);
+
+    // What a module imports, as far as the runtime offers it: WASI, and the module gpu. An Error
+    // names the first import that nobody offers.
+    Result<std::vector<Extern>> system_imports(const wasm::Module& module);
 
     // Imports in the module's order. An Error means that it could not be linked; whatever
     // happens later is in `completion`, and the instance may be in use even if that is a trap.
@@ -125,7 +139,8 @@ public:
     // goes on there, and the old space is gone.
     Result<void> move_to(std::unique_ptr<device::Space> space);
     device::Sizes sizes() const {
-        return {options_.code_words, words_, options_.all_memory_bytes, options_.is_watched};
+        return {options_.code_words, words_, options_.all_memory_bytes, options_.is_watched,
+                system_};
     }
 
     // Processes that begin where this one is now and call `func`: the words of their arguments
@@ -170,11 +185,14 @@ private:
     Result<void> begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words);
     Result<Completion> complete(ThreadState state);
     Result<std::vector<Frame>> backtrace();
+    Result<u32> exit_code();
     Result<u64> read_wide(u32 index);
     Result<u32> read_word(u32 index);
 
     StoreOptions options_;
+    device::SystemMemory* system_ = nullptr;
     std::unique_ptr<device::Space> space_;
+    Instance* system_instance_ = nullptr;
     wasm::TypeTable types_;
     std::vector<u32> type_positions_;  // the store's type -> its TypeInfo, 0 if none is loaded
     struct MappedFunction {

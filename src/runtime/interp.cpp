@@ -14,6 +14,7 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
 #define CONTROL(name) case CodeOp::name:
 #include "abi/code_ops.def"
         case CodeOp::call_indirect:  // of another instance's function
+            if (CodeOp(op_of(w)) == CodeOp::system) return run_system(p, thread, r, w);
             return run_control(p, thread, r, w);
 #define BULK(name) case CodeOp::name:
 #include "abi/code_ops.def"

@@ -11,6 +11,18 @@
 #include "runtime/object.cpp"
 #include "runtime/vector.cpp"
 #include "runtime/watch.h"
+// System calls: small rather than fast, for the time it takes to assemble them.
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#include "runtime/descriptors.cpp"
+#include "runtime/files.cpp"
+#include "runtime/gpu_calls.cpp"
+#include "runtime/path_calls.cpp"
+#include "runtime/paths.cpp"
+#include "runtime/poll.cpp"
+#include "runtime/random.cpp"
+#include "runtime/system.cpp"
+#include "runtime/transfer.cpp"
+#pragma clang attribute pop
 #pragma clang attribute pop
 
 namespace gpurun::rt {
@@ -89,10 +101,33 @@ void write_result(const BurstPart& part, const Process& p, u32 id, ThreadState s
     to[result_state] = u32(state);
     to[result_trap] = word(thread, thread_trap);
     to[result_pc] = word(thread, thread_pc);
+    Handle block = word(p.words, process_block);
+    to[result_block] = block;
+    if (block != 0) {
+        to[result_exit] = at_handle<ProcessBlock>(p, block)->exit_code;
+        end_process(p, block, true);
+    }
     to[result_fuel] = word(thread, thread_fuel);
     to[result_fuel + 1] = word(thread, thread_fuel + 1);
     for (u32 i = 0; i < part.result_words; i++)
         to[result_first + i] = word(slots_at(p, part.stack), i);
+}
+
+// Its time has come.
+bool wakes_up(const BurstPart& part, const Process& p) {
+    const ProcessBlock* block = at_handle<ProcessBlock>(p, word(p.words, process_block));
+    if (monotonic_ns(p) < block->deadline) return false;
+    word(p.words, part.thread + thread_state) = u32(ThreadState::ready);
+    return true;
+}
+
+// There was no system memory left for a process when it was to begin.
+bool lacks_memory(const BurstPart& part, const Process& p) {
+    return part.system != 0 && word(p.words, process_block) == 0;
+}
+ThreadState no_memory(const Process& p, u32 thread) {
+    word(p.words, thread + thread_trap) = u32(Trap::system_memory_exhausted);
+    return ThreadState::trapped;
 }
 
 // Hands processes to the lanes that have none. False: there are no more.
@@ -117,6 +152,7 @@ bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has
     }
     if (got) {
         prepare_words(part, p, mine, is_fresh);
+        if (part.system != 0) word(p.words, process_block) = begin_process(p, mine);
         has_process = true;
         is_fresh = false;
         id = mine;
@@ -164,7 +200,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
               pointer<u8>(params.bytes),
               (StackWord*)pointer<u32>(params.words),
               0,
-              63};
+              63,
+              pointer<u8>(params.system)};
 #if GPURUN_WINDOW
     u32* thread = p.words + params.thread;
     Clipped clipped(thread);
@@ -185,10 +222,14 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
         thread[thread_stack_end] -= shift;
         thread[thread_is_clipped] = shift != 0;
 #endif
+        if (p.system != nullptr && p.words[process_block] == 0)
+            p.words[process_block] = begin_process(p, 0);
+        if (p.system != nullptr && p.words[process_block] == 0) p.system = nullptr;
         s64 left = params.steps != 0 ? params.steps : quantum;
+        const u64 until = params.slice_us == 0 ? ~u64{0} : clock_ns() + params.slice_us * u64{1000};
         // Ends: the host sets the stop word when it has waited long enough.
         while (run(p, params.thread, left, 0) == ThreadState::ready && params.steps == 0) {
-            if (load_relaxed(pointer<const u32>(params.stop)) != 0) break;
+            if (load_relaxed(pointer<const u32>(params.stop)) != 0 || clock_ns() >= until) break;
         }
 #if GPURUN_WINDOW
         thread[thread_rp] += shift;
@@ -221,7 +262,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
               pointer<u8>(part.bytes) + (u64(warp) * warp_lanes + lane) * part.bytes_per_process,
               nullptr,
               0,
-              part.dirty_shift};
+              part.dirty_shift,
+              pointer<u8>(part.system)};
 #if GPURUN_LOCAL_STACK
     u32 stack[gang_stack_slots];
     p.stack = (StackWord*)stack;
@@ -231,28 +273,39 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
 #endif
     const u64 start = cycles();
     u64 busy = 0;  // lane-cycles
-    bool has_process = false, is_fresh = true, has_more = true;
+    bool has_process = false, is_asleep = false, is_fresh = true, has_more = true;
     u32 id = 0;
     for (;;) {
         if (has_more) has_more = take_processes(part, p, warp, has_process, is_fresh, id);
-        u32 busy_lanes = ballot(has_process);
-        if (busy_lanes == 0) break;
+        if (ballot(has_process) == 0) break;
         bool is_stopped =
             ballot(lane == 0 && load_relaxed(pointer<const u32>(params.stop)) != 0) != 0;
+        if (is_asleep) is_asleep = !wakes_up(part, p);
+        bool can_run = has_process && !is_asleep && !lacks_memory(part, p);
+        u32 running = ballot(can_run);
         // A warp with lanes to spare takes new processes once a quarter of them is idle.
         u32 enough = has_more ? part.lanes - (part.lanes + 3) / 4 : 0;
+        if (popcount(running) <= enough) enough = 0;
         ThreadState state = ThreadState::ready;
         u64 begin = cycles();
-        if (!is_stopped) state = run(p, has_process ? part.thread : 0, quantum, enough);
+        if (!is_stopped && running != 0)
+            state = run(p, can_run ? part.thread : 0, quantum, enough);
+        else if (!is_stopped)
+            asm volatile("nanosleep.u32 20000;");
+        if (state == ThreadState::sleeping) {
+            is_asleep = can_run;
+            state = ThreadState::ready;
+        }
+        if (has_process && !can_run && !is_asleep) state = no_memory(p, part.thread);
         bool is_over = has_process && (state != ThreadState::ready || is_stopped);
         // Lanes that ended meanwhile count for half of it.
         u32 over = popcount(ballot(is_over));
-        busy += (2 * popcount(busy_lanes) - over) * (cycles() - begin) / 2;
+        busy += (2 * popcount(running) - over) * (cycles() - begin) / 2;
         if (is_over) {
             if (part.is_watched && params.spoilt == id) spoil_canary(p);
             if (part.is_watched) verify_process(p, id);
             write_result(part, p, id, state);
-            has_process = false;
+            has_process = is_asleep = false;
         }
         sync_warp();
         if (is_stopped) break;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/ints.h"
 #include "runtime/chore.h"
@@ -68,6 +69,32 @@ template <class T>
 inline void store_slot(StackWord* at, T value) {
     store_word<T>(at, value);
 }
+
+// System memory, which all processes share.
+template <class T>
+inline T load_shared(const T* p) {
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+template <class T>
+inline void store_shared(T* p, T value) {
+    __atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+template <class T>
+inline T compare_exchange(T* p, T expected, T value) {
+    __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return expected;
+}
+template <class T>
+inline T fetch_add(T* p, T value) {
+    return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
+}
+inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
+inline u64 clock_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
+}
+inline u32 lane_number() { return 0; }
 
 template <class T>
 inline T atomic_load(const u8* p) {

@@ -277,6 +277,39 @@ inline u32 load_relaxed(const u32* p) {
     return value;
 }
 
+// System memory, which all processes share.
+inline u32 load_shared(const u32* p) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+    return value;
+}
+inline u64 load_shared(const u64* p) {
+    u64 value;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+inline void store_shared(u32* p, u32 value) {
+    asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
+inline u32 compare_exchange(u32* p, u32 expected, u32 value) { return atom_cas(p, expected, value); }
+inline u64 compare_exchange(u64* p, u64 expected, u64 value) { return atom_cas(p, expected, value); }
+inline u32 fetch_add(u32* p, u32 value) { return atom_add(p, value); }
+inline u64 fetch_add(u64* p, u64 value) {
+    u64 old;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(p), "l"(value)
+                 : "memory");
+    return old;
+}
+inline void copy_system(u8* to, const u8* from, u64 count) { copy_alone(to, from, count); }
+inline u64 clock_ns() {
+    u64 ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+inline u32 lane_number() { return global_thread(); }
+
 [[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
                                                      u32 detail) {
     // The first one tells. Ends: it ends the kernel.

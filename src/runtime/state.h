@@ -24,6 +24,7 @@ struct Process {
     StackWord* stack;  // where the stack of the thread is that runs
     u32 stack_begin;   // and its index among the words
     u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
+    u8* system;        // system memory (abi/system.h), or null
 };
 
 // Slots from some place of a stack upwards: what frames and records are made of.
@@ -190,5 +191,6 @@ struct ElemSegment {
 [[gnu::noinline]] Outcome run_object(const Process& p, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_vector(const Process& p, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w);
 
 }  // namespace gpurun::rt

@@ -174,6 +174,7 @@ constexpr auto forms = [] {
     set(throw_tag, "tag %2e, %B words from %a", 2);
     set(throw_ref, "%a");
     set(throw_again, "");
+    set(system, "%i");
 
     set(memory_atomic_notify, "%a = memory %2m [%b + %3q], count %2X", 3);
     set(memory_atomic_wait32, "%a = memory %2m [%b + %3q], expected %2X, timeout %2V", 3);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/objdump.h"
+#include "engine/program.h"
 #include "engine/store.h"
 
 namespace gpurun::tool {
@@ -14,6 +15,12 @@ struct RunOptions {
     std::vector<std::string> arguments;
     std::string invoke;             // empty: _start
     std::optional<double> timeout;  // seconds
+    std::vector<std::string> directories, read_only_directories;  // HOST[::GUEST]
+    std::vector<std::string> environment;                         // NAME=VALUE, or NAME
+    std::string argv0;                                            // empty: the file's name
+    std::optional<u64> seed;
+    std::string input;  // --stdin: a file, for every process
+    std::string out;    // --out: a folder
     std::string device = "auto";
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
@@ -24,6 +31,11 @@ struct RunOptions {
     bool is_watched = false;            // engine::StoreOptions
     std::optional<u32> spoilt_process;  // engine::BurstOptions
 };
+
+// What a process has of files, arguments and environment.
+Result<host::SystemOptions> system_options(const RunOptions& options);
+// Lines of the gpu module's debug_* functions, on standard error.
+void say_debug(const std::vector<DebugRecord>& records, u64 dropped);
 
 // On standard error: what took how long.
 void say_phases();

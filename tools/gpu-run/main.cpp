@@ -90,6 +90,27 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                parse_small_count, "a number of words below 4294967296");
     add_number(app, "--memory", "SIZE", "most that a memory may grow to: 64KiB, 1GiB",
                run.memory_bytes, parse_size, "a size such as 64KiB or 1GiB");
+    app.add_option("--dir", run.directories,
+                   "let the program use a directory, and write back what it changed there")
+        ->type_name("HOST[::GUEST]")
+        ->allow_extra_args(false)
+        ->take_all();
+    app.add_option("--dir-ro", run.read_only_directories, "the same, but only to read")
+        ->type_name("HOST[::GUEST]")
+        ->allow_extra_args(false)
+        ->take_all();
+    app.add_option("--env", run.environment, "a variable of the program's environment")
+        ->type_name("NAME[=VALUE]")
+        ->allow_extra_args(false)
+        ->take_all();
+    app.add_option("--argv0", run.argv0, "the program's name, as it sees it")->type_name("NAME");
+    app.add_option("--stdin", run.input, "standard input from a file, for every process")
+        ->type_name("FILE");
+    app.add_option("--out", run.out,
+                   "with --instances: output and changed files of each process go to DIR/<number>/")
+        ->type_name("DIR");
+    add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count,
+               "a number");
     app.add_flag("--poison", run.is_watched,
                  "watch over gpu-run itself: canaries and poison in its memory");
     add_number(app, "--poison-test", "ID", "the same, and spoil a canary of that process",

@@ -19,6 +19,7 @@ int report(const Completion& completion, const RunOptions& options, const char* 
     int code = exit_trap;
     switch (completion.kind) {
         case Completion::Kind::returned: return 0;
+        case Completion::Kind::exited: return int(completion.exit_code & 0xff);
         case Completion::Kind::trapped: message = trap + message; break;
         case Completion::Kind::uncaught_exception:
             message = std::string(trap) + "an exception was thrown that nothing caught";
@@ -77,12 +78,6 @@ namespace {
 Result<int> run(const RunOptions& options) {
     std::shared_ptr<const wasm::Module> module = TRY(engine::load_file(options.file));
     auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
-    if (!module->imports.empty()) {
-        const wasm::Import& import = module->imports[0];
-        return error("unknown import " + engine::quoted(import.module) + " " +
-                     engine::quoted(import.name) +
-                     "; modules that import something cannot run yet");
-    }
     bool is_program = options.invoke.empty();
     const std::string name = is_program ? "_start" : options.invoke;
     if (is_program && !module->find_export(name))
@@ -104,18 +99,20 @@ Result<int> run(const RunOptions& options) {
     limits.heap_words = options.heap_words.value_or(limits.heap_words);
     limits.memory_bytes = options.memory_bytes.value_or(limits.memory_bytes);
     limits.is_watched = options.is_watched;
-    std::unique_ptr<engine::Store> store = TRY(engine::Store::create(limits, *device));
-    Result<engine::Store::Instantiated> made = store->instantiate(module, {}, control);
-    if (!made) return error(made.error().to_string());
-    if (made->completion.kind != Completion::Kind::returned)
-        return report(made->completion, options, "trap in its initialisation: ");
-
-    engine::Extern func = *store->find_export(*made->instance, name);
-    Result<Completion> completion = store->call(func, *arguments, control);
-    if (!completion) return error(completion.error().message);
+    engine::ProgramOptions program;
+    program.limits = limits;
+    program.function = name;
+    program.arguments = *arguments;
+    program.system = TRY(system_options(options));
+    Result<engine::ProgramEnding> ending = engine::run_program(*device, module, program, control);
+    if (!ending) return error(ending.error().message);
     if (options.stats) say_phases();
-    for (const engine::Value& value : completion->results) print(value.to_string() + "\n");
-    return report(*completion, options);
+    say_debug(ending->debug, ending->debug_dropped);
+    for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
+    if (ending->files) say(ending->files->to_string());
+    if (ending->was_output_closed) return exit_closed_pipe;
+    int code = report(ending->completion, options);
+    return ending->files && code == 0 ? exit_input : code;
 }
 
 }  // namespace

@@ -1,0 +1,278 @@
+// Runs a process and fulfils its requests in between: output, input, sleep, cold files.
+#include "engine/program.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+
+#include "abi/system.h"
+#include "base/format.h"
+#include "host/console.h"
+#include "host/harvest.h"
+
+namespace gpurun::engine {
+namespace {
+
+using device::RunControl;
+using device::SystemMemory;
+using std::chrono::steady_clock;
+
+u64 offset_of(Handle handle) { return u64(handle) << handle_shift; }
+
+template <class T>
+Result<T> read_value(SystemMemory& system, u64 offset) {
+    T value;
+    TRY(system.read(offset, {reinterpret_cast<u8*>(&value), sizeof value}));
+    return value;
+}
+template <class T>
+Result<void> write_value(SystemMemory& system, u64 offset, const T& value) {
+    return system.write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
+}
+
+class Runner {
+public:
+    Runner(SystemMemory& system, Store& store, const host::SystemImage& image,
+           const RunControl& control)
+        : system_(system), store_(store), image_(image), control_(control) {}
+
+    // Goes on with the thread until it ends or is stopped.
+    Result<ThreadState> run() {
+        RunControl control = control_;
+        for (;;) {
+            // Short slices at first, so that a prompt shows at once; longer ones cost less.
+            control.slice = std::min(control.slice + std::chrono::milliseconds(2),
+                                     std::chrono::microseconds(20'000));
+            ThreadState state = TRY(store_.space().run(store_.thread(), control));
+            TRY(drain());
+            if (is_closed_) return ThreadState::ready;
+            bool goes_on = state == ThreadState::ready;
+            if (state == ThreadState::sleeping) goes_on = TRY(sleep());
+            if (state == ThreadState::host) goes_on = TRY(fulfil());
+            if (!goes_on || control_.wants_stop()) return state;
+            if (state != ThreadState::ready) TRY(set_state(ThreadState::ready));
+        }
+    }
+
+    Result<Handle> block() {
+        if (block_ == 0) {
+            u32 handle = 0;
+            TRY(store_.space().read_words(process_block, {&handle, 1}));
+            block_ = handle;
+        }
+        return block_;
+    }
+    bool was_output_closed() const { return is_closed_; }
+
+private:
+    Result<void> set_state(ThreadState state) {
+        const u32 word = u32(state);
+        return store_.space().write_words(store_.thread() + thread_state, {&word, 1});
+    }
+
+    Result<ProcessBlock> process() {
+        return read_value<ProcessBlock>(system_, offset_of(TRY(block())));
+    }
+
+    // Takes away what the process has written, in the order of the streams.
+    Result<void> drain() {
+        if (TRY(block()) == 0) return {};
+        ProcessBlock me = TRY(process());
+        for (int stream : {1, 2}) {
+            u64 at = offset_of(stream == 1 ? me.output : me.error);
+            Node node = TRY(read_value<Node>(system_, at));
+            if (node.size == 0) continue;
+            std::string bytes = TRY(stream_bytes(node));
+            bool is_open = TRY(host::write_stream(stream, bytes));
+            is_closed_ |= !is_open && stream == 1;
+            TRY(write_value<u64>(system_, at + offsetof(Node, size), 0));
+        }
+        return {};
+    }
+
+    // The device's numbers are checked before they are followed.
+    Result<std::string> stream_bytes(const Node& node) {
+        u64 count = (node.size + file_block - 1) / file_block;
+        if (node.kind != NodeKind::stream || count > node.content_count ||
+            offset_of(node.content) + u64(node.content_count) * sizeof(Handle) > system_.size())
+            return Error{"system memory is damaged: a stream"};
+        std::vector<Handle> table(count);
+        TRY(system_.read(offset_of(node.content),
+                         {reinterpret_cast<u8*>(table.data()), count * sizeof(Handle)}));
+        std::string bytes(count * file_block, '\0');
+        for (u64 i = 0; i < count; i++) {
+            if (offset_of(table[i]) + file_block > system_.size())
+                return Error{"system memory is damaged: a block of a stream"};
+            TRY(system_.read(offset_of(table[i]),
+                             {reinterpret_cast<u8*>(bytes.data()) + i * file_block, file_block}));
+        }
+        bytes.resize(node.size);
+        return bytes;
+    }
+
+    // How far ahead a time of the process's monotonic clock is.
+    Result<std::optional<steady_clock::time_point>> when(u64 deadline) {
+        using Answer = std::optional<steady_clock::time_point>;
+        if (deadline == ~u64{0}) return Answer();
+        u64 now = u64(std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count());
+        u64 most = u64{1} << 60;
+        u64 left = deadline > now ? std::min(deadline - now, most) : 0;
+        return Answer(steady_clock::now() + std::chrono::nanoseconds(left));
+    }
+
+    Result<bool> sleep() {
+        ProcessBlock me = TRY(process());
+        auto until = TRY(when(me.deadline));
+        constexpr std::chrono::milliseconds look(10);
+        while (!until || steady_clock::now() < *until) {
+            if (control_.wants_stop()) return false;
+            auto nap = steady_clock::now() + look;
+            std::this_thread::sleep_until(until ? std::min(nap, *until) : nap);
+        }
+        return true;
+    }
+
+    Result<bool> fulfil() {
+        ProcessBlock me = TRY(process());
+        switch (me.request) {
+            case Request::input: return bring_input(me);
+            case Request::block: return bring_block(me);
+            default: return true;  // output: it was taken away
+        }
+    }
+
+    Result<bool> bring_input(const ProcessBlock& me) {
+        std::optional<steady_clock::time_point> deadline =
+            TRY(when(me.request_at == 0 ? ~u64{0} : me.request_at));
+        if (control_.deadline) deadline = deadline ? std::min(*deadline, *control_.deadline)
+                                                   : *control_.deadline;
+        auto bytes = TRY(host::read_input(host::live_input, deadline, control_.stop));
+        if (!bytes) return !control_.wants_stop();
+        u64 at = offset_of(me.request_node);
+        Node node = TRY(read_value<Node>(system_, at));
+        if (bytes->empty()) {
+            node.flags |= node_is_ended;
+        } else {
+            std::vector<Handle> table(host::live_input / file_block);
+            TRY(system_.read(offset_of(node.content), {reinterpret_cast<u8*>(table.data()),
+                                                       table.size() * sizeof(Handle)}));
+            for (usize i = 0; i * file_block < bytes->size(); i++)
+                TRY(system_.write(offset_of(table[i]),
+                                  std::span(*bytes).subspan(
+                                      i * file_block,
+                                      std::min<usize>(file_block, bytes->size() - i * file_block))));
+            node.size = bytes->size();
+        }
+        TRY(write_value(system_, at, node));
+        return true;
+    }
+
+    // A piece of a file that is with the host. The process gets an error if it cannot be read.
+    Result<bool> bring_block(const ProcessBlock& me) {
+        u64 at = offset_of(TRY(block()));
+        Node node = TRY(read_value<Node>(system_, offset_of(me.request_node)));
+        SystemHeader header = TRY(read_value<SystemHeader>(system_, 0));
+        Result<std::vector<u8>> bytes = image_.read_block(node.host_id, me.request_at);
+        bool fits = header.bump <= system_.size() - file_block;
+        if (!bytes || !fits || me.request_at >= node.content_count) {
+            TRY(write_value<u32>(system_, at + offsetof(ProcessBlock, request_failed), 1));
+            return true;
+        }
+        TRY(system_.write(header.bump, *bytes));
+        Handle handle = Handle(header.bump >> handle_shift);
+        TRY(write_value(system_, offset_of(node.content) + me.request_at * sizeof(Handle), handle));
+        TRY(write_value<u64>(system_, offsetof(SystemHeader, bump), header.bump + file_block));
+        TRY(write_value<u64>(system_, offsetof(SystemHeader, in_use), header.in_use + file_block));
+        return true;
+    }
+
+    SystemMemory& system_;
+    Store& store_;
+    const host::SystemImage& image_;
+    const RunControl& control_;
+    Handle block_ = 0;
+    bool is_closed_ = false;
+};
+
+// All of system memory that is in use.
+Result<std::vector<u8>> read_arena(SystemMemory& system) {
+    SystemHeader header = TRY(read_value<SystemHeader>(system, 0));
+    std::vector<u8> arena(std::min(header.bump, system.size()));
+    TRY(system.read(0, arena));
+    return arena;
+}
+
+}  // namespace
+
+u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
+    constexpr u64 least = u64{1} << 30, for_each = 32 << 10;
+    if (device.reserves_lazily) return u64{64} << 30;
+    return std::min(device.memory_free / 3, least + u64(processes) * for_each) & ~u64{0xffff};
+}
+
+Result<ProgramEnding> run_program(device::Device& device,
+                                  std::shared_ptr<const wasm::Module> module,
+                                  ProgramOptions options, const RunControl& control) {
+    if (options.system.arena_size == 0) options.system.arena_size = system_bytes(device.info(), 1);
+    options.system.is_live = true;
+    host::SystemImage image = TRY(host::SystemImage::make(options.system));
+    std::unique_ptr<SystemMemory> system = TRY(device.make_system(options.system.arena_size));
+    TRY(system->write(0, image.bytes()));
+    SystemHeader header = image.fresh_header();
+    header.terminals = host::terminals();
+    TRY(write_value(*system, 0, header));
+
+    std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, system.get()));
+    std::vector<Extern> imports = TRY(store->system_imports(*module));
+    ProgramEnding ending;
+    Store::Instantiated made = TRY(store->instantiate(module, imports, control));
+    ending.completion = std::move(made.completion);
+    Runner runner(*system, *store, image, control);
+    // Libraries have an initialiser of their own.
+    std::vector<std::pair<std::string, std::vector<Value>>> calls;
+    if (options.function != "_start" && module->find_export("_initialize"))
+        calls.push_back({"_initialize", {}});
+    calls.push_back({options.function, options.arguments});
+    for (const auto& [name, arguments] : calls) {
+        if (ending.completion.kind != Completion::Kind::returned) break;
+        std::optional<Extern> func = store->find_export(*made.instance, name);
+        if (!func || func->kind != wasm::ExternKind::func)
+            return Error{format("no exported function \"%s\"", name.c_str())};
+        TRY(store->begin_call(*func, arguments));
+        ThreadState state = TRY(runner.run());
+        ending.completion = TRY(store->finish_call(*func, state));
+    }
+    ending.was_output_closed = runner.was_output_closed();
+    std::vector<u8> arena = TRY(read_arena(*system));
+    if (Handle block = TRY(runner.block())) {
+        Result<void> written = host::write_back(arena, block, image);
+        if (!written) ending.files = written.error();
+    }
+    ending.debug = host::debug_records(arena);
+    ending.debug_dropped = host::debug_dropped(arena);
+    return ending;
+}
+
+std::string to_string(const DebugRecord& record) {
+    std::string text = format("process %u: ", record.process);
+    const u32 low = u32(record.value);
+    switch (record.kind) {
+        case DebugKind::i32: return text + std::to_string(s32(low));
+        case DebugKind::i64: return text + std::to_string(s64(record.value));
+        case DebugKind::f32: return text + Value{wasm::ValType::f32, {{low}}}.to_string();
+        case DebugKind::f64:
+            return text +
+                   Value{wasm::ValType::f64, {{low, u32(record.value >> 32)}}}.to_string();
+        case DebugKind::boolean: return text + (record.value ? "true" : "false");
+        case DebugKind::text: {
+            text.append(reinterpret_cast<const char*>(record.text),
+                        std::min<u64>(record.value, debug_text_bytes));
+            return text + (record.value > debug_text_bytes ? "…" : "");
+        }
+    }
+    return text;
+}
+
+}  // namespace gpurun::engine

@@ -1,0 +1,12 @@
+// The functions that the runtime offers, as a module: function n is system call n.
+#pragma once
+
+#include <memory>
+
+#include "wasm/module.h"
+
+namespace gpurun::engine {
+
+const std::shared_ptr<const wasm::Module>& system_module();
+
+}  // namespace gpurun::engine

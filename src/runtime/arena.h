@@ -1,0 +1,96 @@
+// The device heap: blocks of system memory by size class, in lock-free lists. Everyone who frees a
+// block knows its size.
+#pragma once
+
+#include "abi/system.h"
+#include "runtime/state.h"
+
+namespace gpurun::rt {
+
+inline SystemHeader& system_of(const Process& p) {
+    return *reinterpret_cast<SystemHeader*>(p.system);
+}
+template <class T>
+inline T* at_offset(const Process& p, u64 offset) {
+    return reinterpret_cast<T*>(p.system + offset);
+}
+template <class T>
+inline T* at_handle(const Process& p, Handle handle) {
+    return at_offset<T>(p, u64(handle) << handle_shift);
+}
+// Of the base: nobody's to change.
+inline bool is_base_offset(const Process& p, u64 offset) {
+    return offset < system_of(p).base_end;
+}
+inline bool is_base(const Process& p, Handle handle) {
+    return is_base_offset(p, u64(handle) << handle_shift);
+}
+
+inline u32 class_of(u64 size) {
+    u32 size_class = 0;
+    while ((least_block << size_class) < size) size_class++;
+    return size_class;
+}
+inline u64 block_size(u64 size) { return least_block << class_of(size); }
+
+// `size` bytes at least, as whoever had them last left them; 0: there are no more. Ends: a failed
+// exchange means that another's succeeded.
+inline Handle take_block(const Process& p, u64 size) {
+    u32 size_class = class_of(size);
+    if (size_class >= heap_classes) return 0;
+    SystemHeader& system = system_of(p);
+    u64 bytes = least_block << size_class;
+    u64* list = &system.free_lists[size_class];
+    for (u64 head = load_shared(list); u32(head) != 0;) {
+        u32 next = load_shared(at_handle<u32>(p, u32(head)));
+        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | next);
+        if (found == head) {
+            fetch_add(&system.in_use, bytes);
+            return u32(head);
+        }
+        head = found;
+    }
+    u64 at = fetch_add(&system.bump, bytes);
+    if (at + bytes > system.size || at + bytes < at) {
+        fetch_add(&system.bump, u64{0} - bytes);
+        return 0;
+    }
+    fetch_add(&system.in_use, bytes);
+    return Handle(at >> handle_shift);
+}
+
+inline void fill_system(u8* to, u8 value, u64 count) {
+    u64 wide = value * 0x0101010101010101ull;
+    for (u64 i = 0; i < count; i += 8) store_bytes<u64>(to + i, wide);
+}
+
+inline Handle take_zeroed(const Process& p, u64 size) {
+    Handle handle = take_block(p, size);
+    if (handle != 0) fill_system(at_handle<u8>(p, handle), 0, block_size(size));
+    return handle;
+}
+
+inline void give_block(const Process& p, Handle handle, u64 size) {
+    if (handle == 0) return;
+    SystemHeader& system = system_of(p);
+    u32 size_class = class_of(size);
+    u64 bytes = least_block << size_class;
+    if (word(p.words, process_canaries) != 0) fill_system(at_handle<u8>(p, handle), 0xde, bytes);
+    u64* list = &system.free_lists[size_class];
+    for (u64 head = load_shared(list);;) {
+        store_shared(at_handle<u32>(p, handle), u32(head));
+        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | handle);
+        if (found == head) break;
+        head = found;
+    }
+    fetch_add(&system.in_use, u64{0} - bytes);
+}
+
+// A copy of `used` bytes in a block of `size`; the rest is zero.
+inline Handle take_copy(const Process& p, u64 size, const u8* from, u64 used) {
+    Handle handle = take_zeroed(p, size);
+    if (handle != 0) copy_system(at_handle<u8>(p, handle), from, used);
+    return handle;
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,119 @@
+// poll_oneoff: waiting for clocks, for input, and for room for output.
+#include "runtime/system.h"
+
+namespace gpurun::rt {
+namespace {
+
+constexpr u32 subscription_bytes = 48, event_bytes = 32;
+constexpr u32 max_subscriptions = 4096;  // then EINVAL
+
+struct Subscription {
+    u64 userdata;
+    u32 type;
+    u32 clock;
+    u64 timeout;
+    u32 flags;
+    u32 fd;
+};
+
+Subscription read_subscription(const u8* at) {
+    return {load_bytes<u64>(at),      load_bytes<u8>(at + 8),   load_bytes<u32>(at + 16),
+            load_bytes<u64>(at + 24), load_bytes<u16>(at + 40), load_bytes<u32>(at + 16)};
+}
+
+struct Event {
+    Errno error = Errno::success;
+    u64 bytes = 0;
+    u32 flags = 0;
+};
+
+Errno put_event(const Call& call, u32 address, const Subscription& subscription, Event event) {
+    u8* at = call.out(address, event_bytes);
+    if (at == nullptr) return Errno::fault;
+    store_bytes<u64>(at, subscription.userdata);
+    store_bytes<u64>(at + 8, u64(event.error) | u64(subscription.type) << 16);
+    store_bytes<u64>(at + 16, event.bytes);
+    store_bytes<u64>(at + 24, event.flags);
+    return Errno::success;
+}
+
+// The monotonic time at which a clock's subscription is due. Relative ones count from when the
+// call began.
+u64 due_at(const Call& call, const Subscription& subscription, u64 began) {
+    u64 now = subscription.clock == wasi::clock_realtime
+                  ? realtime_ns(call.p) - monotonic_ns(call.p)
+                  : 0;  // what to take off an absolute time
+    if (subscription.flags & wasi::subclock_abstime)
+        return subscription.timeout > now ? subscription.timeout - now : 0;
+    u64 due = began + subscription.timeout;
+    return due < began ? ~u64{0} : due;
+}
+
+// Is a descriptor ready? False: it will be when there is input.
+bool is_ready(const Call& call, const Subscription& subscription, Event& event) {
+    Descriptor* file = descriptor(call, subscription.fd);
+    u64 right = subscription.type == wasi::event_fd_read ? wasi::right_fd_read
+                                                         : wasi::right_fd_write;
+    if (file == nullptr) {
+        event.error = Errno::badf;
+    } else if (!(file->rights & (wasi::right_poll_fd_readwrite | right))) {
+        event.error = Errno::notcapable;
+    } else if (subscription.type == wasi::event_fd_read) {
+        const Node* node = node_at(call.p, file->node);
+        event.bytes = node->size > file->offset ? node->size - file->offset : 0;
+        if (file->kind != DescriptorKind::stream || event.bytes > 0) return true;
+        if (node->flags & node_is_ended || !system_of(call.p).is_live) {
+            event.flags = 1;  // hangup
+            return true;
+        }
+        return false;
+    } else {
+        event.bytes = file_block;
+    }
+    return true;
+}
+
+}  // namespace
+
+Outcome call_poll(Call& call) {
+    u32 in = call.i32(), out = call.i32(), count = call.i32(), result_at = call.i32();
+    if (count == 0 || count > max_subscriptions) return call.done(Errno::inval);
+    if (call.in(in, u64(count) * subscription_bytes) == nullptr ||
+        call.in(out, u64(count) * event_bytes) == nullptr || call.in(result_at, 4) == nullptr)
+        return call.done(Errno::fault);
+    u64 now = monotonic_ns(call.p);
+    if (call.me->progress == 0) call.me->progress = now;  // when it began
+    u64 began = call.me->progress, deadline = ~u64{0};
+    bool waits_for_input = false;
+    u32 ready = 0;
+    for (u32 i = 0; i < count; i++) {
+        Subscription subscription =
+            read_subscription(call.in(in + i * subscription_bytes, subscription_bytes));
+        Event event;
+        if (subscription.type == wasi::event_clock) {
+            if (subscription.clock > wasi::clock_monotonic) {
+                event.error = Errno::notsup;
+            } else {
+                u64 due = due_at(call, subscription, began);
+                if (due < deadline) deadline = due;
+                if (due > now) continue;
+            }
+        } else if (subscription.type <= wasi::event_fd_write) {
+            if (!is_ready(call, subscription, event)) {
+                waits_for_input = true;
+                continue;
+            }
+        } else {
+            return call.done(Errno::inval);
+        }
+        put_event(call, out + ready * event_bytes, subscription, event);
+        ready++;
+    }
+    if (ready > 0) return call.done(call.put<u32>(result_at, ready));
+    call.me->deadline = deadline;
+    if (waits_for_input && system_of(call.p).is_live)
+        return call.ask_host(Request::input, call.me->input, deadline);
+    return call.leave(ThreadState::sleeping);
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,119 @@
+// What system calls have in common: their arguments, the guest's memory, descriptors.
+#pragma once
+
+#include "runtime/files.h"
+
+namespace gpurun::rt {
+
+enum class SystemCall : u32 {
+#define SYSTEM_CALL(name, parameters, results) name,
+#include "abi/system_calls.def"
+#undef SYSTEM_CALL
+    count
+};
+
+// Most bytes that a call copies itself; more is left to all lanes, or to the next turn.
+inline constexpr u64 small_copy = 256;
+
+struct Call {
+    const Process& p;
+    u32* thread;
+    Registers& r;
+    ProcessBlock* me;
+    Memory memory;  // the caller's
+    u32 next_slot = 0;
+
+    Owner owner() const { return {p, me}; }
+
+    // Arguments, in their order.
+    u32 i32() { return word(r.fp, next_slot++); }
+    u64 i64() {
+        next_slot += 2;
+        return get<u64>(r.fp, next_slot - 2);
+    }
+
+    // Guest memory to be read or written; null: it is not all there.
+    const u8* in(u32 address, u64 count) const {
+        return in_bounds(address, count, memory.size) ? guest_at(memory.base, address) : nullptr;
+    }
+    u8* out(u32 address, u64 count) const {
+        if (!in_bounds(address, count, memory.size)) return nullptr;
+        u8* at = guest_at(memory.base, address);
+        mark_dirty(p, r, at, count);
+        return at;
+    }
+    template <class T>
+    Errno put(u32 address, T value) const {
+        u8* at = out(address, sizeof(T));
+        if (at == nullptr) return Errno::fault;
+        store_bytes<T>(at, value);
+        return Errno::success;
+    }
+
+    // How calls end.
+    Outcome done(Errno error) const {
+        word(r.fp, 0) = u32(error);
+        return done();
+    }
+    Outcome done() const {
+        me->progress = 0;
+        r.pc += 1;
+        return Outcome::next;
+    }
+    // The same call once more, after other things.
+    Outcome again() const { return Outcome::chunk; }
+    Outcome leave(ThreadState state) const {
+        word(thread, thread_state) = u32(state);
+        return Outcome::leave;
+    }
+    Outcome ask_host(Request request, Handle node, u64 at) const {
+        me->request = request;
+        me->request_node = node;
+        me->request_at = at;
+        return leave(ThreadState::host);
+    }
+};
+
+// ---- descriptors -------------------------------------------------------------------
+
+inline Descriptor* descriptor(const Call& call, u32 fd) {
+    if (fd >= call.me->descriptor_count) return nullptr;
+    Descriptor* found = at_handle<Descriptor>(call.p, call.me->descriptors) + fd;
+    return found->kind == DescriptorKind::closed ? nullptr : found;
+}
+// One with these rights, or the error.
+inline Errno get_descriptor(const Call& call, u32 fd, u64 rights, Descriptor*& found) {
+    found = descriptor(call, fd);
+    if (found == nullptr) return Errno::badf;
+    return (found->rights & rights) == rights ? Errno::success : Errno::notcapable;
+}
+inline Errno get_directory(const Call& call, u32 fd, u64 rights, Descriptor*& found) {
+    found = descriptor(call, fd);
+    if (found == nullptr) return Errno::badf;
+    if (found->kind != DescriptorKind::directory) return Errno::notdir;
+    return (found->rights & rights) == rights ? Errno::success : Errno::notcapable;
+}
+// The lowest number that is free.
+Errno add_descriptor(const Owner& owner, const Descriptor& descriptor, u32& fd);
+void close_descriptor(const Owner& owner, u32 fd);
+
+// ---- processes ---------------------------------------------------------------------
+
+// A fresh process's side of system memory. 0: no memory.
+Handle begin_process(const Process& p, u32 id);
+// Gives back all that is not for the host to look at; everything if `keeps` is false.
+void end_process(const Process& p, Handle block, bool keeps);
+
+// ---- families of calls -------------------------------------------------------------
+
+Outcome call_descriptor(Call& call, SystemCall which);
+Outcome call_transfer(Call& call, SystemCall which);
+Outcome call_path(Call& call, SystemCall which);
+Outcome call_poll(Call& call);
+Outcome call_random(Call& call);
+Outcome call_gpu(Call& call, SystemCall which);
+void free_guest_blocks(const Process& p, ProcessBlock* me);
+Errno put_filestat(const Call& call, const Node* node, u32 address);
+Errno set_times(const Process& p, Node* node, u64 accessed, u64 modified, u32 flags);
+
+}  // namespace gpurun::rt

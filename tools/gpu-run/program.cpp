@@ -1,0 +1,58 @@
+// Options that say what a program sees: files, arguments, environment, input.
+#include "engine/program.h"
+
+#include <cstdlib>
+
+#include "commands.h"
+#include "engine/load.h"
+#include "output.h"
+
+namespace gpurun::tool {
+namespace {
+
+// HOST or HOST::GUEST. A directory without a name for the guest has its own.
+host::Mount mount_of(const std::string& text, bool is_writable) {
+    usize colons = text.find("::");
+    if (colons == text.npos) return {text, text, is_writable};
+    return {text.substr(0, colons), text.substr(colons + 2), is_writable};
+}
+
+constexpr u32 debug_records = 4096;  // then they are only counted
+
+}  // namespace
+
+Result<host::SystemOptions> system_options(const RunOptions& options) {
+    host::SystemOptions system;
+    for (const std::string& text : options.directories)
+        system.mounts.push_back(mount_of(text, true));
+    for (const std::string& text : options.read_only_directories)
+        system.mounts.push_back(mount_of(text, false));
+    for (const std::string& text : options.environment) {
+        const char* inherited = nullptr;
+        if (text.find('=') != text.npos) {
+            system.environment.push_back(text);
+        } else if ((inherited = std::getenv(text.c_str()))) {
+            system.environment.push_back(text + "=" + inherited);
+        }
+    }
+    system.arguments.push_back(options.argv0.empty() ? options.file : options.argv0);
+    if (options.invoke.empty())
+        system.arguments.insert(system.arguments.end(), options.arguments.begin(),
+                                options.arguments.end());
+    system.has_numbered_arguments = options.instances.has_value();
+    system.process_count = options.instances.value_or(1);
+    system.seed = options.seed;
+    system.keeps_files = !options.out.empty();
+    system.debug_capacity = debug_records;
+    if (!options.input.empty()) system.input = TRY(engine::read_file(options.input));
+    return system;
+}
+
+void say_debug(const std::vector<DebugRecord>& records, u64 dropped) {
+    for (const DebugRecord& record : records) say_more(engine::to_string(record));
+    if (dropped > 0)
+        say(std::to_string(dropped) + " more debug messages came than there is room for (" +
+            std::to_string(records.size()) + ")");
+}
+
+}  // namespace gpurun::tool
