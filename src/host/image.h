@@ -16,9 +16,9 @@
 
 namespace gpurun::host {
 
-inline constexpr u64 cold_size = u64{1} << 20;   // larger files stay with the host
-inline constexpr u64 max_warm = u64{256} << 20;  // bytes of contents; files beyond are cold too
-inline constexpr u32 max_host_depth = 256;       // of a directory tree: then an Error
+inline constexpr u64 cold_size = u64{1} << 20;    // larger files stay with the host
+inline constexpr u64 max_warm = u64{256} << 20;   // bytes of contents; files beyond are cold too
+inline constexpr u32 max_host_depth = 256;        // of a directory tree: then an Error
 inline constexpr u64 live_input = u64{64} << 10;  // bytes of input at a time
 inline constexpr u64 heap_alignment = u64{64} << 10;
 inline constexpr u64 max_arena = u64{1} << (32 + handle_shift);  // what handles can name
