@@ -233,6 +233,30 @@ TEST(Image, ColdBlocks) {
     EXPECT_FALSE(again.read_block(0, 0));
 }
 
+TEST(Image, Unreadable) {
+    Folder folder;
+    folder.write("d/x", "x");
+    folder.write("e/y", "y");
+    folder.write("secret", "secret");
+    chmod((folder / "secret").c_str(), 0);
+    chmod((folder / "d").c_str(), 0);
+    {
+        Unprivileged unprivileged(folder);
+        SystemImage image = make_image(options_for(folder));
+        Memory memory = memory_of(image);
+        EXPECT_EQ(image.unreadable(), 2u);
+        EXPECT_EQ(memory.node(memory.lookup("secret")).size, 6u);
+        EXPECT_EQ(memory.node(memory.lookup("secret")).flags, node_is_cold);
+        EXPECT_THAT(image.read_block(0, 0).error().message, HasSubstr("permission denied"));
+        EXPECT_EQ(memory.node(memory.lookup("d")).content_count, 0u);
+        EXPECT_EQ(memory.content(memory.lookup("e/y")), "y");
+        SystemOptions options = options_for(folder);
+        options.mounts[0].host_path += "/d";
+        EXPECT_THAT(error_of(options), HasSubstr("permission denied"));
+    }
+    chmod((folder / "d").c_str(), 0755);
+}
+
 TEST(Image, MuchIsCold) {
     Folder folder;
     for (u32 i = 0; i < 20; i++) folder.write(std::to_string(i), pattern(host::cold_size, i));

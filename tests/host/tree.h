@@ -85,6 +85,19 @@ private:
     fs::path path_;
 };
 
+// While it lives, permissions hold for root too.
+class Unprivileged {
+public:
+    explicit Unprivileged(const Folder& folder) {
+        chmod(folder.path().c_str(), 0755);
+        EXPECT_EQ(is_root_ ? seteuid(65534) : 0, 0);
+    }
+    ~Unprivileged() { EXPECT_EQ(is_root_ ? seteuid(0) : 0, 0); }
+
+private:
+    bool is_root_ = geteuid() == 0;
+};
+
 inline SystemOptions options_for(const Folder& folder, bool is_writable = true) {
     SystemOptions options;
     options.mounts = {{folder.path().string(), "/", is_writable}};

@@ -194,6 +194,25 @@ TEST_F(WriteBack, DiskFull) {
     EXPECT_EQ(folder.tree(), expected);
 }
 
+TEST_F(WriteBack, NoPermission) {
+    chmod((folder / "d").c_str(), 0777);
+    chmod((folder / "d/inner").c_str(), 0555);
+    guest().change("d/inner/x", "new");
+    guest().change("d/y", "new");
+    guest().remove("link");
+    std::string error;
+    {
+        Unprivileged unprivileged(folder);
+        error = write_back(guest(), *image);
+    }
+    EXPECT_THAT(error, HasSubstr("cannot write 'd/inner/x' in"));
+    EXPECT_THAT(error, HasSubstr("permission denied"));
+    Tree expected = before;
+    expected["d/y"] = "=new";
+    EXPECT_EQ(folder.tree(), expected);
+    chmod((folder / "d/inner").c_str(), 0755);
+}
+
 TEST_F(WriteBack, DirectoryInTheWay) {
     guest().change("file", "new");
     fs::remove(folder / "file");
