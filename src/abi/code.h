@@ -81,7 +81,8 @@
 //   throw_tag a b             b words from slot a on; word 2, low: tag
 //   throw_ref a; throw_again  the latter goes on unwinding
 //
-//   system imm                call imm of system_calls.def: arguments in slots from 0 on, result in 0
+//   system imm                call imm of system_calls.def: arguments in slots from 0 on, result in
+//   0
 #pragma once
 
 #include "base/ints.h"

@@ -12,8 +12,8 @@
 // a node whose offset is below base_end is the base's. A directory's entries are in the order of
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
 // contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
-// a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in both;
-// so does what lies past the table's end.
+// a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in
+// both; so does what lies past the table's end.
 #pragma once
 
 #include "base/ints.h"
@@ -48,23 +48,25 @@ struct SystemHeader {
     Handle environment;
     u32 has_numbered_arguments;  // "{}" in an argument is the process's number
     u32 process_count;
-    Handle stdin_node;      // what every process reads, or 0: nothing; live: a stream of the base
-    u32 is_live;            // streams go to and from the host while the process runs
-    u32 keeps_files;        // the host wants the changed files of processes that ended
+    Handle stdin_node;  // what every process reads, or 0: nothing; live: a stream of the base
+    u32 is_live;        // streams go to and from the host while the process runs
+    u32 keeps_files;    // the host wants the changed files of processes that ended
     u32 random_key[8];
+    u32 padding;
     u64 realtime, monotonic;  // the host's clocks at the launch, ns
     // Written by the device.
-    u64 device_time;  // its clock at the launch, ns; 0: nobody has looked yet
-    u64 bump;         // first byte that was never allocated
-    u64 in_use;       // bytes of the heap that are allocated
+    u64 device_time;               // its clock at the launch, ns; 0: nobody has looked yet
+    u64 bump;                      // first byte that was never allocated
+    u64 in_use;                    // bytes of the heap that are allocated
     u64 free_lists[heap_classes];  // tag << 32 | handle of the first free block
     // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped.
+    u64 debug_count;
     Handle debug;
-    u32 debug_capacity;
-    u32 debug_count;
-    u32 terminals;  // bit n: standard stream n is a terminal; written by the host
+    u32 debug_capacity;  // written by the host, as is what follows
+    u32 terminals;       // bit n: standard stream n is a terminal
+    u32 padding_2;
 };
-static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_classes + 16);
+static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_classes + 24);
 
 // A directory that a process has open from the start, from descriptor 3 on.
 struct Preopen {
@@ -86,10 +88,10 @@ inline constexpr u32 node_is_terminal = 8;  // streams
 struct Node {
     NodeKind kind;
     u32 flags;
-    Handle parent;  // directories; 0: the root of a preopen
+    Handle parent;  // directories, and all nodes of the base; 0: the root of a preopen
     Handle origin;  // private copies: the node of the base
     u32 link_count;
-    u32 open_count;   // descriptors; a private node goes when both are 0
+    u32 open_count;    // descriptors; a private node goes when both are 0
     Handle next_copy;  // the process's list of private copies (ProcessBlock::copies)
     // Files: table of blocks. Directories: DirEntry[]. Symlinks: the text.
     Handle content;
@@ -157,8 +159,8 @@ struct ProcessBlock {
     u64 request_at;
     u64 random_counter;
     u64 next_inode;
-    u64 deadline;  // of a poll_oneoff that waits, ns of monotonic time
-    u64 progress;  // of a call that is done in pieces
+    u64 deadline;         // of a poll_oneoff that waits, ns of monotonic time
+    u64 progress;         // of a call that is done in pieces
     Handle guest_blocks;  // of the import module gpu
     u32 guest_block_count;
     u32 request_failed;  // the host could not fulfil it
@@ -167,7 +169,7 @@ struct ProcessBlock {
 };
 static_assert(sizeof(ProcessBlock) == 128);
 
-enum class DebugKind : u32 { i32, i64, f32, f64, boolean, text };
+enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text };
 
 inline constexpr u32 debug_text_bytes = 104;
 struct DebugRecord {

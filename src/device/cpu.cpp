@@ -89,8 +89,9 @@ public:
         : code_(std::move(code)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code_.as<u64>(),  words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
-                   address_of(sizes.system)},
+          process_{
+              code_.as<u64>(),         words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
+              address_of(sizes.system)},
           is_watched_(sizes.is_watched) {}
 
     Result<void> write_code(u32 position, std::span<const u64> words) override {
@@ -177,7 +178,7 @@ public:
         : burst_(burst),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code, words_.as<u32>(),          bytes_.as<u8>(), words_.as<u32>(), 0,
+          process_{code, words_.as<u32>(),        bytes_.as<u8>(), words_.as<u32>(), 0,
                    63,   address_of(burst.system)} {}
 
     void prepare(u32 id) {

@@ -206,8 +206,15 @@ private:
     }
     Result<ThreadState> launch(const Kernel& kernel, u32 shared_bytes, u32 thread, u32 steps,
                                const RunControl& control) {
-        SoloParams params{code_.at(), words_.at(), bytes_.at(), system_, device_.stop_word().at(),
-                          thread,     steps,       is_watched_, u32(control.slice.count())};
+        SoloParams params{code_.at(),
+                          words_.at(),
+                          bytes_.at(),
+                          system_,
+                          device_.stop_word().at(),
+                          thread,
+                          steps,
+                          is_watched_,
+                          u32(control.slice.count())};
         TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
         u32 state = 0;
@@ -243,8 +250,8 @@ Result<std::unique_ptr<Space>> CudaDevice::make_space(const Sizes& sizes) {
     Buffer code = TRY(allocate_zeroed(sizes.code_words * 8, "code"));
     Buffer words = TRY(allocate_zeroed(sizes.words * 4, "stack and heap"));
     Buffer bytes = TRY(allocate_zeroed(sizes.bytes, "memories"));
-    return std::unique_ptr<Space>(new CudaSpace(*this, *solo, std::move(code), std::move(words),
-                                                std::move(bytes), sizes));
+    return std::unique_ptr<Space>(
+        new CudaSpace(*this, *solo, std::move(code), std::move(words), std::move(bytes), sizes));
 }
 
 Result<std::vector<DeviceInfo>> cuda_infos() {

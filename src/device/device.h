@@ -90,10 +90,10 @@ struct Burst {
     u32 thread = 0, stack = 0;  // word indices
     u32 processes = 0;
     u32 argument_words = 0, result_words = 0;
-    std::vector<u32> arguments;  // argument_words for each process
+    std::vector<u32> arguments;      // argument_words for each process
     SystemMemory* system = nullptr;  // of the same device; each process begins there
     bool is_watched = false;         // runtime/watch.h: checked when a process ends
-    u32 spoilt = ~u32{0};        // the process that fails its check, to test that
+    u32 spoilt = ~u32{0};            // the process that fails its check, to test that
 };
 
 struct BurstResults {

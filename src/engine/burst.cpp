@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "engine/program.h"
+#include "host/harvest.h"
 
 namespace gpurun::engine {
 namespace {
@@ -32,13 +34,15 @@ u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module,
     u64 share =
         device.memory_free / 2 / std::max<u64>(1, std::min<u64>(options.processes, device.lanes));
     share = share / std::max<usize>(1, module.memories.size()) & ~u64{0xffff};
-    return std::max(min, std::min(share, std::max<u64>(2 * min, 1 << 20)));
+    // Allocators of programs take a page or more before they give anything out.
+    u64 least = module.imports.empty() ? min : min + (u64{4} << page_bits);
+    return std::max(least, std::min(share, std::max<u64>(2 * min, 1 << 20)));
 }
 
 StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module,
                            const BurstOptions& options) {
     StoreOptions store;
-    store.instances = 1;
+    store.instances = module.imports.empty() ? 1 : 2;  // the runtime's functions are one
     store.table_growth = 64;
     store.fuel = options.fuel;
     store.is_watched = options.is_watched;
@@ -140,10 +144,12 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
                               const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
+    std::vector<std::unique_ptr<device::SystemMemory>> systems;
     for (const auto& [module, options] : jobs) {
         std::unique_ptr<Store> store =
             TRY(Store::create(store_options(device.info(), *module, options)));
-        Store::Instantiated made = TRY(store->instantiate(module, {}, control));
+        std::vector<Extern> imports = TRY(store->system_imports(*module));
+        Store::Instantiated made = TRY(store->instantiate(module, imports, control));
         if (made.completion.kind != Completion::Kind::returned)
             return Error{"instantiation failed: " + made.completion.to_string()};
         std::optional<Extern> func = store->find_export(*made.instance, options.function);
@@ -153,20 +159,33 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
         bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
-        parts.push_back({std::move(store), *func, options.processes});
+        parts.push_back({std::move(store), *func, options.processes, {}, {}});
+        systems.emplace_back();
+        if (module->imports.empty()) continue;
+        host::SystemOptions system = options.system;
+        system.process_count = options.processes;
+        if (system.arena_size == 0)
+            system.arena_size = system_bytes(device.info(), options.processes);
+        parts.back().image = TRY(host::SystemImage::make(system));
+        systems.back() = TRY(device.make_system(system.arena_size));
+        TRY(systems.back()->write(0, parts.back().image->bytes()));
+        TRY(write_header(*systems.back(), parts.back().image->fresh_header()));
+        bursts.back().system = systems.back().get();
     }
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
+    for (usize i = 0; i < parts.size(); i++)
+        if (systems[i]) parts[i].arena = TRY(read_arena(*systems[i]));
     return BurstReport(std::move(parts), std::move(outcome));
 }
 
 Completion BurstReport::of(u32 process, u32 job) const {
     std::span<const u32> words = outcome_.parts[job].of(process);
-    const auto& [store, func, processes] = parts_[job];
+    const Part& part = parts_[job];
     Completion completion;
     completion.trap = Trap(words[result_trap]);
     switch (ThreadState(words[result_state])) {
         case ThreadState::finished:
-            completion.results = store->results_from(func, words.subspan(result_first));
+            completion.results = part.store->results_from(part.func, words.subspan(result_first));
             return completion;
         case ThreadState::trapped: completion.kind = Completion::Kind::trapped; break;
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
@@ -181,9 +200,31 @@ Completion BurstReport::of(u32 process, u32 job) const {
         case ThreadState::sleeping:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
-    if (std::optional<Frame> frame = store->frame_at(words[result_pc]))
+    if (std::optional<Frame> frame = part.store->frame_at(words[result_pc]))
         completion.backtrace.push_back(*frame);
     return completion;
+}
+
+Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const {
+    const Part& part = parts_[job];
+    Handle block = outcome_.parts[job].of(process)[result_block];
+    if (block == 0) return std::string();
+    ProcessBlock me = TRY(
+        host::value_at<ProcessBlock>(part.arena, host::offset_of(block), "the block of a process"));
+    return host::contents(part.arena, number == 1 ? me.output : me.error);
+}
+
+Result<void> BurstReport::store_files(u32 process, const std::string& folder, u32 job) const {
+    const Part& part = parts_[job];
+    Handle block = outcome_.parts[job].of(process)[result_block];
+    if (block == 0) return {};
+    return host::store(part.arena, block, *part.image, folder);
+}
+
+std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {
+    const Part& part = parts_[job];
+    dropped = part.image ? host::debug_dropped(part.arena) : 0;
+    return part.image ? host::debug_records(part.arena) : std::vector<DebugRecord>();
 }
 
 }  // namespace gpurun::engine

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "engine/store.h"
+#include "host/image.h"
 
 namespace gpurun::engine {
 
@@ -18,8 +19,9 @@ struct BurstOptions {
     std::vector<std::string> arguments;  // {} stands for the process's number, from 0
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
-    bool is_watched = false;  // as in StoreOptions
-    u32 spoilt = ~u32{0};     // the process whose watch must fail, to test that
+    bool is_watched = false;     // as in StoreOptions
+    u32 spoilt = ~u32{0};        // the process whose watch must fail, to test that
+    host::SystemOptions system;  // arena_size 0: what suits the device; for modules with imports
 };
 
 // What one part of a burst runs.
@@ -35,6 +37,9 @@ public:
         std::unique_ptr<Store> store;
         Extern func;
         u32 processes;
+        // Of modules with imports: what the processes left in system memory.
+        std::optional<host::SystemImage> image;
+        std::vector<u8> arena;
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
@@ -42,6 +47,12 @@ public:
     u32 processes(u32 job = 0) const { return parts_[job].processes; }
     Completion of(u32 process, u32 job = 0) const;
     const device::BurstOutcome& outcome() const { return outcome_; }
+
+    // Standard output (1) and standard error (2) of a process.
+    Result<std::string> stream(u32 process, int number, u32 job = 0) const;
+    // Writes what a process made or changed below `folder`.
+    Result<void> store_files(u32 process, const std::string& folder, u32 job = 0) const;
+    std::vector<DebugRecord> debug(u64& dropped, u32 job = 0) const;
 
 private:
     std::vector<Part> parts_;

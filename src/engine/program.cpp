@@ -146,8 +146,8 @@ private:
     Result<bool> bring_input(const ProcessBlock& me) {
         std::optional<steady_clock::time_point> deadline =
             TRY(when(me.request_at == 0 ? ~u64{0} : me.request_at));
-        if (control_.deadline) deadline = deadline ? std::min(*deadline, *control_.deadline)
-                                                   : *control_.deadline;
+        if (control_.deadline)
+            deadline = deadline ? std::min(*deadline, *control_.deadline) : *control_.deadline;
         auto bytes = TRY(host::read_input(host::live_input, deadline, control_.stop));
         if (!bytes) return !control_.wants_stop();
         u64 at = offset_of(me.request_node);
@@ -156,13 +156,14 @@ private:
             node.flags |= node_is_ended;
         } else {
             std::vector<Handle> table(host::live_input / file_block);
-            TRY(system_.read(offset_of(node.content), {reinterpret_cast<u8*>(table.data()),
-                                                       table.size() * sizeof(Handle)}));
+            TRY(system_.read(offset_of(node.content),
+                             {reinterpret_cast<u8*>(table.data()), table.size() * sizeof(Handle)}));
             for (usize i = 0; i * file_block < bytes->size(); i++)
-                TRY(system_.write(offset_of(table[i]),
-                                  std::span(*bytes).subspan(
-                                      i * file_block,
-                                      std::min<usize>(file_block, bytes->size() - i * file_block))));
+                TRY(system_.write(
+                    offset_of(table[i]),
+                    std::span(*bytes).subspan(
+                        i * file_block,
+                        std::min<usize>(file_block, bytes->size() - i * file_block))));
             node.size = bytes->size();
         }
         TRY(write_value(system_, at, node));
@@ -196,15 +197,18 @@ private:
     bool is_closed_ = false;
 };
 
-// All of system memory that is in use.
+}  // namespace
+
+Result<void> write_header(SystemMemory& system, const SystemHeader& header) {
+    return write_value(system, 0, header);
+}
+
 Result<std::vector<u8>> read_arena(SystemMemory& system) {
     SystemHeader header = TRY(read_value<SystemHeader>(system, 0));
     std::vector<u8> arena(std::min(header.bump, system.size()));
     TRY(system.read(0, arena));
     return arena;
 }
-
-}  // namespace
 
 u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
     constexpr u64 least = u64{1} << 30, for_each = 32 << 10;
@@ -222,7 +226,7 @@ Result<ProgramEnding> run_program(device::Device& device,
     TRY(system->write(0, image.bytes()));
     SystemHeader header = image.fresh_header();
     header.terminals = host::terminals();
-    TRY(write_value(*system, 0, header));
+    TRY(write_header(*system, header));
 
     std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, system.get()));
     std::vector<Extern> imports = TRY(store->system_imports(*module));
@@ -263,8 +267,7 @@ std::string to_string(const DebugRecord& record) {
         case DebugKind::i64: return text + std::to_string(s64(record.value));
         case DebugKind::f32: return text + Value{wasm::ValType::f32, {{low}}}.to_string();
         case DebugKind::f64:
-            return text +
-                   Value{wasm::ValType::f64, {{low, u32(record.value >> 32)}}}.to_string();
+            return text + Value{wasm::ValType::f64, {{low, u32(record.value >> 32)}}}.to_string();
         case DebugKind::boolean: return text + (record.value ? "true" : "false");
         case DebugKind::text: {
             text.append(reinterpret_cast<const char*>(record.text),

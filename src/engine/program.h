@@ -27,6 +27,10 @@ struct ProgramEnding {
 // Bytes of system memory for so many processes, if nobody says.
 u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 
+Result<void> write_header(device::SystemMemory& system, const SystemHeader& header);
+// All of system memory that is in use.
+Result<std::vector<u8>> read_arena(device::SystemMemory& system);
+
 // Runs it to its end. Standard streams are live; changed files are written back however it ends.
 Result<ProgramEnding> run_program(device::Device& device,
                                   std::shared_ptr<const wasm::Module> module,

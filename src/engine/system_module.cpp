@@ -35,10 +35,10 @@ std::string types(std::string_view letters, const char* keyword) {
 std::shared_ptr<const wasm::Module> make_module() {
     std::string text = "(module";
     for (const SystemRow& row : rows)
-        text += format("\n(func $%.*s (export \"%.*s\")%s%s unreachable)", int(row.name.size()),
-                       row.name.data(), int(row.name.size()), row.name.data(),
-                       types(row.parameters, "param").c_str(),
-                       types(row.results, "result").c_str());
+        text +=
+            format("\n(func $%.*s (export \"%.*s\")%s%s unreachable)", int(row.name.size()),
+                   row.name.data(), int(row.name.size()), row.name.data(),
+                   types(row.parameters, "param").c_str(), types(row.results, "result").c_str());
     Result<text::Assembled> assembled = text::assemble(text + ")", "system");
     CHECK(assembled);
     auto module = wasm::load(std::move(assembled->bytes));
@@ -64,10 +64,10 @@ Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
     for (const wasm::Import& import : module.imports) {
         const SystemRow* row = find_row(import);
         if (row == nullptr || import.kind != wasm::ExternKind::func)
-            return Error{format("unknown import \"%s\" \"%s\"; the runtime offers "
-                                "wasi_snapshot_preview1 and gpu",
-                                std::string(import.module).c_str(),
-                                std::string(import.name).c_str())};
+            return Error{
+                format("unknown import \"%s\" \"%s\"; the runtime offers "
+                       "wasi_snapshot_preview1 and gpu",
+                       std::string(import.module).c_str(), std::string(import.name).c_str())};
         if (system_instance_ == nullptr)
             system_instance_ = TRY(instantiate(system_module(), {}, {})).instance;
         imports.push_back(*find_export(*system_instance_, row->name));

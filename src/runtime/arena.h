@@ -19,9 +19,7 @@ inline T* at_handle(const Process& p, Handle handle) {
     return at_offset<T>(p, u64(handle) << handle_shift);
 }
 // Of the base: nobody's to change.
-inline bool is_base_offset(const Process& p, u64 offset) {
-    return offset < system_of(p).base_end;
-}
+inline bool is_base_offset(const Process& p, u64 offset) { return offset < system_of(p).base_end; }
 inline bool is_base(const Process& p, Handle handle) {
     return is_base_offset(p, u64(handle) << handle_shift);
 }

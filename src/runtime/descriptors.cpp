@@ -22,8 +22,8 @@ Errno fdstat_get(const Call& call, const Descriptor& file, u32 address) {
     u8 type = filetype_of(node);
     // What comes from a file or a pipe of the host is no terminal.
     if (file.kind == DescriptorKind::stream)
-        type = node->flags & node_is_terminal ? u8(filetype_character_device)
-                                              : u8(filetype_unknown);
+        type =
+            node->flags & node_is_terminal ? u8(filetype_character_device) : u8(filetype_unknown);
     store_bytes<u64>(at, type);
     store_bytes<u16>(at + 2, u16(file.flags));
     store_bytes<u64>(at + 8, file.rights);
@@ -237,9 +237,8 @@ Outcome call_descriptor(Call& call, SystemCall which) {
         }
         case SystemCall::fd_filestat_get: {
             u32 address = call.i32();
-            return finish(right_fd_filestat_get, [&] {
-                return put_filestat(call, node_at(call.p, file->node), address);
-            });
+            return finish(right_fd_filestat_get,
+                          [&] { return put_filestat(call, node_at(call.p, file->node), address); });
         }
         case SystemCall::fd_filestat_set_size: return filestat_set_size(call, fd, call.i64());
         case SystemCall::fd_filestat_set_times: {

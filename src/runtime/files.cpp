@@ -206,8 +206,8 @@ u8* block_to_write(const Process& p, Node* node, u64 index, bool is_whole, bool&
     if (!reserve_blocks(p, node, index + 1)) return nullptr;
     Handle& block = at_handle<Handle>(p, node->content)[index];
     if (block > zero_block && !is_base(p, block)) return at_handle<u8>(p, block);
-    Handle made = old != nullptr ? take_copy(p, file_block, old, file_block)
-                                 : take_zeroed(p, file_block);
+    Handle made =
+        old != nullptr ? take_copy(p, file_block, old, file_block) : take_zeroed(p, file_block);
     if (made == 0) return nullptr;
     block = made;
     return at_handle<u8>(p, made);

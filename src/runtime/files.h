@@ -60,9 +60,9 @@ void remove_entry(const Process& p, Node* dir, u32 position);
 // What a path leads to. The name is in the scratch memory of the resolution.
 struct Place {
     Errno error;
-    Handle directory;  // where the last name stands
-    Handle node;       // what has that name, or 0
-    Name name;         // empty: the path ends in "." or "..", or is the directory itself
+    Handle directory;        // where the last name stands
+    Handle node;             // what has that name, or 0
+    Name name;               // empty: the path ends in "." or "..", or is the directory itself
     bool must_be_directory;  // the path ends in a slash
 };
 

@@ -49,22 +49,30 @@ Errno create_directory(PathCall& path) {
     return error;
 }
 
-// Takes the name away; what it named goes if nothing else holds it. Whoever has a file of the
-// base open keeps it, as the process's own.
-Errno unlink(const Call& call, Handle directory, Name name, Handle node) {
-    bool is_open = false;
-    Descriptor* all = at_handle<Descriptor>(call.p, call.me->descriptors);
+// Whoever has a file of the base open keeps it when it loses its name, as the process's own. 0: no
+// memory for that.
+Handle keep_open(const Call& call, Handle node) {
+    const Descriptor* all = at_handle<Descriptor>(call.p, call.me->descriptors);
     for (u32 i = 0; i < call.me->descriptor_count; i++)
-        is_open |= all[i].kind != DescriptorKind::closed && all[i].node == node;
-    if (is_open) node = own_node(call.owner(), node);
+        if (all[i].kind != DescriptorKind::closed && all[i].node == node)
+            return own_node(call.owner(), node);
+    return node;
+}
+
+// A name less; the node goes if nothing else holds it.
+void drop_link(const Call& call, Handle node) {
+    if (is_base(call.p, node)) return;
+    node_at(call.p, node)->link_count--;
+    drop_node(call.owner(), node);
+}
+
+Errno unlink(const Call& call, Handle directory, Name name, Handle node) {
+    node = keep_open(call, node);
     Handle owned = own_node(call.owner(), directory);
     if (owned == 0 || node == 0) return Errno::nospc;
     Node* parent = node_at(call.p, owned);
     remove_entry(call.p, parent, find_entry(call.p, parent, name));
-    if (!is_base(call.p, node)) {
-        node_at(call.p, node)->link_count--;
-        drop_node(call.owner(), node);
-    }
+    drop_link(call, node);
     return Errno::success;
 }
 
@@ -105,9 +113,8 @@ Errno make_symlink(PathCall& path, u32 text_at, u32 length) {
     node->content = take_copy(call.p, length, text, length);
     node->content_count = length;
     node->content_capacity = u32(block_size(length));
-    Errno error = node->content == 0
-                      ? Errno::nospc
-                      : add_entry(call.p, parent, path.place.name, made);
+    Errno error =
+        node->content == 0 ? Errno::nospc : add_entry(call.p, parent, path.place.name, made);
     if (error != Errno::success) {
         node->link_count = 0;
         drop_node(call.owner(), made);
@@ -156,13 +163,19 @@ Errno rename(PathCall& from, PathCall& to) {
     Handle source = own_node(call.owner(), from.place.directory);
     Handle destination = own_node(call.owner(), to.place.directory);
     if (moved == 0 || source == 0 || destination == 0) return Errno::nospc;
+    Node* to_directory = node_at(call.p, destination);
     if (target != 0) {
-        Errno error = unlink(call, destination, to.place.name, current_node(call.owner(), target));
-        if (error != Errno::success) return error;
+        // In its place, so that nothing can fail half-way.
+        target = keep_open(call, current_node(call.owner(), target));
+        if (target == 0) return Errno::nospc;
+        entries_of(call.p, to_directory)[find_entry(call.p, to_directory, to.place.name)].node =
+            moved;
+        drop_link(call, target);
+        to_directory->modified = to_directory->changed = realtime_ns(call.p);
+    } else if (Errno error = add_entry(call.p, to_directory, to.place.name, moved);
+               error != Errno::success) {
+        return error;
     }
-    Errno error = add_entry(call.p, node_at(call.p, destination), to.place.name, moved);
-    if (error != Errno::success) return error;
-    // By the node: source and destination may be the same directory.
     Node* directory = node_at(call.p, source);
     u32 position = find_entry(call.p, directory, from.place.name);
     remove_entry(call.p, directory, position);
@@ -208,8 +221,8 @@ struct OpenOptions {
 
 Errno open(PathCall& path, const OpenOptions& options) {
     const Call& call = path.call;
-    constexpr u64 needs_write = right_fd_datasync | right_fd_write | right_fd_allocate |
-                                right_fd_filestat_set_size;
+    constexpr u64 needs_write =
+        right_fd_datasync | right_fd_write | right_fd_allocate | right_fd_filestat_set_size;
     if (options.oflags & ~all_oflags || options.fdflags & ~all_fdflags) return Errno::inval;
     if ((options.oflags & oflag_creat) && (options.oflags & oflag_directory)) return Errno::inval;
     Handle node = path.place.node;
@@ -256,8 +269,8 @@ Errno open(PathCall& path, const OpenOptions& options) {
 
 Errno filestat_set_times(PathCall& path, u64 accessed, u64 modified, u32 flags) {
     const Call& call = path.call;
-    if ((flags & fst_atim && flags & fst_atim_now) ||
-        (flags & fst_mtim && flags & fst_mtim_now) || flags > 15)
+    if ((flags & fst_atim && flags & fst_atim_now) || (flags & fst_mtim && flags & fst_mtim_now) ||
+        flags > 15)
         return Errno::inval;
     if (path.place.node == 0) return Errno::noent;
     Handle node = own_node(call.owner(), path.place.node);
@@ -279,9 +292,8 @@ Outcome call_two_paths(Call& call, SystemCall which) {
     u32 at = call.i32(), length = call.i32();
     u32 to_fd = call.i32(), to_at = call.i32(), to_length = call.i32();
     bool is_link = which == SystemCall::path_link;
-    Errno error =
-        from.find(fd, is_link ? right_path_link_source : right_path_rename_source, at, length,
-                  flags & lookup_symlink_follow);
+    Errno error = from.find(fd, is_link ? right_path_link_source : right_path_rename_source, at,
+                            length, flags & lookup_symlink_follow);
     if (error == Errno::success)
         error = to.find(to_fd, is_link ? right_path_link_target : right_path_rename_target, to_at,
                         to_length, false);
@@ -333,9 +345,8 @@ Outcome call_path(Call& call, SystemCall which) {
             u64 accessed = call.i64(), modified = call.i64();
             u32 times = call.i32();
             return with_path(call, path, fd, right_path_filestat_set_times, at, length,
-                             flags & lookup_symlink_follow, [&] {
-                                 return filestat_set_times(path, accessed, modified, times);
-                             });
+                             flags & lookup_symlink_follow,
+                             [&] { return filestat_set_times(path, accessed, modified, times); });
         }
         case SystemCall::path_readlink: {
             u32 at = call.i32(), length = call.i32(), buffer = call.i32(), size = call.i32(),

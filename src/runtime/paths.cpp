@@ -10,7 +10,12 @@ Errno check_text(const u8* path, u32 length) {
     for (u32 i = 0; i < length;) {
         u8 first = path[i];
         if (first == 0) return Errno::inval;
-        u32 count = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+        u32 count = first < 0x80   ? 1
+                    : first < 0xc2 ? 0
+                    : first < 0xe0 ? 2
+                    : first < 0xf0 ? 3
+                    : first < 0xf5 ? 4
+                                   : 0;
         if (count == 0 || i + count > length) return Errno::ilseq;
         for (u32 k = 1; k < count; k++)
             if ((path[i + k] & 0xc0) != 0x80) return Errno::ilseq;

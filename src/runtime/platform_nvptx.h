@@ -291,8 +291,12 @@ inline u64 load_shared(const u64* p) {
 inline void store_shared(u32* p, u32 value) {
     asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
 }
-inline u32 compare_exchange(u32* p, u32 expected, u32 value) { return atom_cas(p, expected, value); }
-inline u64 compare_exchange(u64* p, u64 expected, u64 value) { return atom_cas(p, expected, value); }
+inline u32 compare_exchange(u32* p, u32 expected, u32 value) {
+    return atom_cas(p, expected, value);
+}
+inline u64 compare_exchange(u64* p, u64 expected, u64 value) {
+    return atom_cas(p, expected, value);
+}
 inline u32 fetch_add(u32* p, u32 value) { return atom_add(p, value); }
 inline u64 fetch_add(u64* p, u64 value) {
     u64 old;

@@ -52,8 +52,8 @@ u64 due_at(const Call& call, const Subscription& subscription, u64 began) {
 // Is a descriptor ready? False: it will be when there is input.
 bool is_ready(const Call& call, const Subscription& subscription, Event& event) {
     Descriptor* file = descriptor(call, subscription.fd);
-    u64 right = subscription.type == wasi::event_fd_read ? wasi::right_fd_read
-                                                         : wasi::right_fd_write;
+    u64 right =
+        subscription.type == wasi::event_fd_read ? wasi::right_fd_read : wasi::right_fd_write;
     if (file == nullptr) {
         event.error = Errno::badf;
     } else if (!(file->rights & (wasi::right_poll_fd_readwrite | right))) {

@@ -207,7 +207,12 @@ Handle begin_process(const Process& p, u32 id) {
         end_process(p, block, false);
         return 0;
     }
-    if (system.stdin_node == 0) node_at(p, me->input)->flags |= node_is_ended;
+    // The block itself holds the streams, closed or not.
+    node_at(p, me->output)->link_count = node_at(p, me->error)->link_count = 1;
+    if (system.stdin_node == 0) {
+        node_at(p, me->input)->link_count = 1;
+        node_at(p, me->input)->flags |= node_is_ended;
+    }
     if (system.terminals & 2) node_at(p, me->output)->flags |= node_is_terminal;
     if (system.terminals & 4) node_at(p, me->error)->flags |= node_is_terminal;
     constexpr u64 reads = wasi::stream_rights & ~u64{wasi::right_fd_write},
@@ -227,8 +232,8 @@ Handle begin_process(const Process& p, u32 id) {
             inheriting &= ~wasi::writing_rights;
         }
         roots[i] = preopens[i].node;
-        add_descriptor(
-            owner, {DescriptorKind::directory, roots[i], 0, rights, inheriting, 0, i + 1}, fd);
+        add_descriptor(owner,
+                       {DescriptorKind::directory, roots[i], 0, rights, inheriting, 0, i + 1}, fd);
     }
     return block;
 }
@@ -258,7 +263,8 @@ void end_process(const Process& p, Handle block, bool keeps) {
         }
     };
     if (me->roots != 0)
-        for (u32 i = 0; i < system_of(p).preopen_count; i++) add(at_handle<Handle>(p, me->roots)[i]);
+        for (u32 i = 0; i < system_of(p).preopen_count; i++)
+            add(at_handle<Handle>(p, me->roots)[i]);
     while (list != 0) {
         Handle directory = list;
         Node* node = node_at(p, directory);
@@ -268,7 +274,11 @@ void end_process(const Process& p, Handle block, bool keeps) {
         drop_node(owner, directory);
     }
     Handle streams[] = {me->input, me->output, me->error};
-    for (Handle stream : streams) drop_node(owner, stream);
+    for (Handle stream : streams) {
+        if (stream == 0 || is_base(p, stream)) continue;
+        node_at(p, stream)->link_count = 0;
+        drop_node(owner, stream);
+    }
     give_block(p, me->roots, max_preopens * sizeof(Handle));
     give_block(p, block, sizeof(ProcessBlock));
 }

@@ -1,9 +1,13 @@
 // Runs the same function in many processes, and tells how they ended.
 #include "engine/burst.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <numeric>
+#include <cstring>
+#include <filesystem>
 #include <unordered_map>
 
 #include "commands.h"
@@ -35,6 +39,11 @@ std::string describe(const Completion& completion) {
     return text;
 }
 
+std::string format_running(const device::DeviceInfo& device, u32 processes) {
+    return std::string("Running on ") + (device.id == "cpu" ? "CPU" : "GPU") + " with " +
+           std::to_string(processes) + " threads...\n";
+}
+
 void say_outcome(const engine::BurstReport& report, const device::DeviceInfo& device) {
     char text[256];
     const device::BurstOutcome& outcome = report.outcome();
@@ -50,50 +59,148 @@ void say_outcome(const engine::BurstReport& report, const device::DeviceInfo& de
     say_phases();
 }
 
+// Processes that ended alike: how, and what they wrote.
+struct Group {
+    Completion completion;
+    std::string ending, output, error;
+    std::vector<u32> processes;
+};
+
+// The most common first, then by first appearance.
+Result<std::vector<Group>> group(const engine::BurstReport& report, bool each, bool is_program) {
+    std::vector<Group> groups;
+    std::unordered_map<std::string, usize> known;
+    for (u32 id = 0; id < report.processes(); id++) {
+        Completion completion = report.of(id);
+        std::string ending = is_program && completion.kind == Completion::Kind::returned
+                                 ? "exit 0"
+                                 : describe(completion);
+        std::string output = TRY(report.stream(id, 1)), error = TRY(report.stream(id, 2));
+        std::string key = ending + '\0' + std::to_string(output.size()) + '\0' + output + error;
+        auto [found, is_new] = known.try_emplace(each ? std::to_string(id) : key, groups.size());
+        if (is_new)
+            groups.push_back({std::move(completion),
+                              std::move(ending),
+                              std::move(output),
+                              std::move(error),
+                              {}});
+        groups[found->second].processes.push_back(id);
+    }
+    std::ranges::sort(groups, [](const Group& a, const Group& b) {
+        return a.processes.size() != b.processes.size() ? a.processes.size() > b.processes.size()
+                                                        : a.processes[0] < b.processes[0];
+    });
+    return groups;
+}
+
+// Functions: a line a group, on standard output.
+void print_results(const std::vector<Group>& groups, bool each) {
+    bool is_terminal = isatty(STDOUT_FILENO) && !each;
+    for (const Group& group : groups) {
+        std::string count = std::to_string(group.processes.size());
+        if (is_terminal) {
+            print("Result: " + group.ending + (groups.size() > 1 ? "  (" + count + " times)" : "") +
+                  "\n");
+        } else {
+            print((each ? std::to_string(group.processes[0]) : count) + "\t" + group.ending + "\n");
+        }
+    }
+}
+
+// Programs: their output as it is; what it belongs to, on standard error.
+void print_outputs(const std::vector<Group>& groups, bool each) {
+    for (const Group& group : groups) {
+        std::string whose = each || group.processes.size() == 1
+                                ? "process " + std::to_string(group.processes[0])
+                                : std::to_string(group.processes.size()) +
+                                      " processes, the first " + std::to_string(group.processes[0]);
+        say(whose + ": " + group.ending);
+        finish_output(0);  // in order, where both outputs go to one place
+        std::fwrite(group.error.data(), 1, group.error.size(), stderr);
+        print(group.output);
+        finish_output(0);
+    }
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+    FILE* file = std::fopen(path.c_str(), "wb");
+    bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    int problem = errno;
+    if (file && std::fclose(file) != 0) is_written = false;
+    if (!is_written) return Error{path + ": " + std::strerror(problem)};
+    return {};
+}
+
+// DIR/<number>/stdout, stderr and changed files.
+Result<void> store_outputs(const engine::BurstReport& report, const std::vector<Group>& groups,
+                           const std::string& out) {
+    std::error_code problem;
+    for (const Group& group : groups) {
+        for (u32 id : group.processes) {
+            std::string folder = out + "/" + std::to_string(id);
+            std::filesystem::create_directories(folder, problem);
+            if (problem) return Error{folder + ": " + problem.message()};
+            TRY(write_file(folder + "/stdout", group.output));
+            TRY(write_file(folder + "/stderr", group.error));
+            TRY(report.store_files(id, folder));
+        }
+    }
+    return {};
+}
+
+int exit_code(const std::vector<Group>& groups) {
+    bool some_stopped = false, some_trapped = false;
+    std::optional<u32> common;
+    bool is_common = true;
+    for (const Group& group : groups) {
+        Completion::Kind kind = group.completion.kind;
+        some_stopped |= kind == Completion::Kind::stopped;
+        some_trapped |= kind > Completion::Kind::exited && kind != Completion::Kind::stopped;
+        is_common &= !common || *common == group.completion.exit_code;
+        common = group.completion.exit_code;
+    }
+    if (some_stopped) return was_interrupted() ? exit_interrupted : exit_timeout;
+    if (some_trapped) return exit_trap;
+    return is_common ? int(common.value_or(0) & 0xff) : exit_input;
+}
+
 Result<int> run(const RunOptions& options) {
     auto module = TRY(engine::load_file(options.file));
-    if (!module->imports.empty())
-        return Error{options.file + ": modules with imports cannot run in many processes yet"};
     auto device = TRY(choose_device(options.device, true));
+    bool is_program = options.invoke.empty();
     engine::BurstOptions burst;
     burst.processes = *options.instances;
-    burst.function = options.invoke.empty() ? "_start" : options.invoke;
-    burst.arguments = options.arguments;
+    burst.function = is_program ? "_start" : options.invoke;
+    if (!is_program) burst.arguments = options.arguments;
     burst.stack_slots = options.stack_slots;
     burst.heap_words = options.heap_words;
     burst.memory_bytes = options.memory_bytes;
     burst.fuel = options.fuel;
     burst.is_watched = options.is_watched;
     burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
+    burst.system = TRY(system_options(options));
+    if (!is_program && isatty(STDOUT_FILENO))
+        print(format_running(device->info(), burst.processes));
     const engine::BurstJob job{module, burst};
     engine::BurstReport report =
         TRY(engine::run_burst(*device, {&job, 1}, run_control(options.timeout)));
 
-    bool all_returned = true, some_stopped = false;
-    std::unordered_map<std::string, u32> counts;
-    std::vector<std::string> order;  // by first appearance
-    for (u32 id = 0; id < report.processes(); id++) {
-        Completion completion = report.of(id);
-        all_returned &= completion.kind == Completion::Kind::returned;
-        some_stopped |= completion.kind == Completion::Kind::stopped;
-        std::string text = describe(completion);
-        if (options.each) {
-            if (!print(std::to_string(id) + "\t" + text + "\n")) break;
-        } else if (counts[text]++ == 0) {
-            order.push_back(text);
-        }
+    std::vector<Group> groups = TRY(group(report, options.each, is_program));
+    u64 dropped = 0;
+    std::vector<DebugRecord> records = report.debug(dropped);
+    say_debug(records, dropped);
+    if (!options.out.empty()) TRY(store_outputs(report, groups, options.out));
+    if (!is_program) {
+        print_results(groups, options.each);
+    } else if (options.out.empty()) {
+        print_outputs(groups, options.each);
+    } else {
+        for (const Group& group : groups)
+            say(std::to_string(group.processes.size()) +
+                (group.processes.size() == 1 ? " process: " : " processes: ") + group.ending);
     }
-    // The most common first, then by first appearance.
-    std::vector<usize> ranks(order.size());
-    std::iota(ranks.begin(), ranks.end(), usize{0});
-    std::sort(ranks.begin(), ranks.end(), [&](usize a, usize b) {
-        u32 count_a = counts[order[a]], count_b = counts[order[b]];
-        return count_a != count_b ? count_a > count_b : a < b;
-    });
-    for (usize rank : ranks) print(std::to_string(counts[order[rank]]) + "\t" + order[rank] + "\n");
     if (options.stats) say_outcome(report, device->info());
-    if (some_stopped) return finish_output(was_interrupted() ? exit_interrupted : exit_timeout);
-    return finish_output(all_returned ? 0 : exit_trap);
+    return finish_output(exit_code(groups));
 }
 
 }  // namespace

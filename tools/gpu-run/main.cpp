@@ -109,8 +109,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--out", run.out,
                    "with --instances: output and changed files of each process go to DIR/<number>/")
         ->type_name("DIR");
-    add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count,
-               "a number");
+    add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count, "a number");
     app.add_flag("--poison", run.is_watched,
                  "watch over gpu-run itself: canaries and poison in its memory");
     add_number(app, "--poison-test", "ID", "the same, and spoil a canary of that process",
