@@ -164,7 +164,7 @@ struct DebugRing {
 DebugRing debug_ring(Arena arena) {
     Result<SystemHeader> header = value_at<SystemHeader>(arena, 0, "no header");
     if (!header) return {};
-    u64 kept = std::min(header->debug_count, header->debug_capacity);
+    u64 kept = std::min<u64>(header->debug_count, header->debug_capacity);
     Result<Arena> records = bytes_at(arena, offset_of(header->debug), kept, sizeof(DebugRecord),
                                      "debug records outside");
     if (!records) return {{}, header->debug_count};
