@@ -26,13 +26,13 @@ struct BurstPart {
     u64 words;           // of all slots: a warp's lie together, interleaved by lane
     u64 bytes;           // of all slots, one after another
     u64 template_words;  // the words of one process, not interleaved
-    u64 template_bytes;  // of which there are template_size; the rest of a process's is zero
+    u64 template_bytes;  // what is not zero is from template_begin to template_size
     u64 arguments;       // argument_words for each process
     u64 results;         // result_stride words for each process
     u64 next;            // u32: first process that no lane has taken
     u64 system;          // system memory, or 0
     u64 bytes_per_process;
-    u64 template_size;
+    u64 template_begin, template_size;
     u32 words_per_process;
     u32 processes;
     u32 first_warp, warps;
@@ -44,7 +44,7 @@ struct BurstPart {
     u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstPart) == 11 * 8 + 12 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 12 * 8 + 12 * 4 + burst_ranges * 8);
 
 // What the lanes of a launch did, in cycles of their multiprocessors.
 struct BurstCounters {

@@ -24,6 +24,7 @@ using Handle = u32;  // 0: none
 inline constexpr u32 handle_shift = 6;
 inline constexpr u64 least_block = u64{1} << handle_shift;
 inline constexpr u32 heap_classes = 26;  // 64 bytes to 2 GiB
+inline constexpr u32 heap_shards = 512;
 inline constexpr u64 file_block = 4096;
 inline constexpr Handle zero_block = 1;  // in the header, so no block is there
 
@@ -58,7 +59,9 @@ struct SystemHeader {
     u64 device_time;               // its clock at the launch, ns; 0: nobody has looked yet
     u64 bump;                      // first byte that was never allocated
     u64 in_use;                    // bytes of the heap that are allocated
-    u64 free_lists[heap_classes];  // tag << 32 | handle of the first free block
+    // tag << 32 | handle of the first free block. Lanes use different shards, so that they seldom
+    // wait for each other.
+    u64 free_lists[heap_shards][heap_classes];
     // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped.
     u64 debug_count;
     Handle debug;
@@ -66,7 +69,7 @@ struct SystemHeader {
     u32 terminals;       // bit n: standard stream n is a terminal
     u32 padding_2;
 };
-static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_classes + 24);
+static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
 
 // A directory that a process has open from the start, from descriptor 3 on.
 struct Preopen {

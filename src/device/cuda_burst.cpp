@@ -109,6 +109,9 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
         row.system = address_of(part.system);
         row.bytes_per_process = part.bytes_per_process;
         row.template_size = part.bytes.size();
+        while (row.template_begin < part.bytes.size() && part.bytes[row.template_begin] == 0)
+            row.template_begin++;
+        row.template_begin &= ~u64{7};
         row.words_per_process = u32(part.words.size());
         row.processes = part.processes;
         row.first_warp = u32(warps);

@@ -31,30 +31,37 @@ inline u32 class_of(u64 size) {
 }
 inline u64 block_size(u64 size) { return least_block << class_of(size); }
 
-// `size` bytes at least, as whoever had them last left them; 0: there are no more. Ends: a failed
-// exchange means that another's succeeded.
+// Takes a block off a list. 0: it is empty. Ends: a failed exchange means that another's succeeded.
+inline Handle pop_block(const Process& p, u64* list) {
+    for (u64 head = load_shared(list); u32(head) != 0;) {
+        u32 next = load_shared(at_handle<u32>(p, u32(head)));
+        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | next);
+        if (found == head) return u32(head);
+        head = found;
+    }
+    return 0;
+}
+
+// `size` bytes at least, as whoever had them last left them; 0: there are no more.
 inline Handle take_block(const Process& p, u64 size) {
     u32 size_class = class_of(size);
     if (size_class >= heap_classes) return 0;
     SystemHeader& system = system_of(p);
-    u64 bytes = least_block << size_class;
-    u64* list = &system.free_lists[size_class];
-    for (u64 head = load_shared(list); u32(head) != 0;) {
-        u32 next = load_shared(at_handle<u32>(p, u32(head)));
-        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | next);
-        if (found == head) {
-            fetch_add(&system.in_use, bytes);
-            return u32(head);
+    const u64 bytes = least_block << size_class;
+    const u32 shard = lane_shard() % heap_shards;
+    Handle block = pop_block(p, &system.free_lists[shard][size_class]);
+    if (block == 0) {
+        u64 at = fetch_add(&system.bump, bytes);
+        if (at + bytes <= system.size && at + bytes > at) {
+            block = Handle(at >> handle_shift);
+        } else {
+            fetch_add(&system.bump, u64{0} - bytes);
+            for (u32 i = 1; i < heap_shards && block == 0; i++)
+                block = pop_block(p, &system.free_lists[(shard + i) % heap_shards][size_class]);
         }
-        head = found;
     }
-    u64 at = fetch_add(&system.bump, bytes);
-    if (at + bytes > system.size || at + bytes < at) {
-        fetch_add(&system.bump, u64{0} - bytes);
-        return 0;
-    }
-    fetch_add(&system.in_use, bytes);
-    return Handle(at >> handle_shift);
+    if (block != 0) fetch_add(&system.in_use, bytes);
+    return block;
 }
 
 inline void fill_system(u8* to, u8 value, u64 count) {
@@ -74,7 +81,7 @@ inline void give_block(const Process& p, Handle handle, u64 size) {
     u32 size_class = class_of(size);
     u64 bytes = least_block << size_class;
     if (word(p.words, process_canaries) != 0) fill_system(at_handle<u8>(p, handle), 0xde, bytes);
-    u64* list = &system.free_lists[size_class];
+    u64* list = &system.free_lists[lane_shard() % heap_shards][size_class];
     for (u64 head = load_shared(list);;) {
         store_shared(at_handle<u32>(p, handle), u32(head));
         u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | handle);

@@ -42,19 +42,20 @@ T* pointer(u64 address) {
 void prepare_bytes(const BurstPart& part, u64 slot, bool is_fresh, u32 dirty) {
     u8* to = pointer<u8>(part.bytes) + slot * part.bytes_per_process;
     const u8* from = pointer<const u8>(part.template_bytes);
-    if (is_fresh) {
-        for (u64 i = lane_id() * 8; i < part.template_size; i += warp_lanes * 8)
-            *global(reinterpret_cast<u64*>(to + i)) =
-                *global(reinterpret_cast<const u64*>(from + i));
-        return;
-    }
+    auto prepare = [&](u64 begin, u64 end) {
+        u64 copy_begin = begin < part.template_begin ? part.template_begin : begin;
+        u64 copy_end = end < part.template_size ? end : part.template_size;
+        if (copy_begin >= copy_end) copy_begin = copy_end = end;
+        if (!is_fresh) do_part({to + begin, nullptr, copy_begin - begin, 0});
+        do_part({to + copy_begin, from + copy_begin, copy_end - copy_begin, 0});
+        if (!is_fresh) do_part({to + copy_end, nullptr, end - copy_end, 0});
+    };
+    if (is_fresh) return prepare(0, part.bytes_per_process);
     for (; dirty != 0; dirty &= dirty - 1) {
         u64 begin = u64(lowest(dirty)) << part.dirty_shift;
         u64 end = begin + (u64{1} << part.dirty_shift) + 16;
-        if (end > part.bytes_per_process) end = part.bytes_per_process;
-        for (u64 i = begin + lane_id() * 8; i < end; i += warp_lanes * 8)
-            *global(reinterpret_cast<u64*>(to + i)) =
-                i < part.template_size ? *global(reinterpret_cast<const u64*>(from + i)) : 0;
+        if (begin > part.bytes_per_process) begin = part.bytes_per_process;
+        prepare(begin, end < part.bytes_per_process ? end : part.bytes_per_process);
     }
 }
 

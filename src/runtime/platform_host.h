@@ -95,6 +95,12 @@ inline u64 clock_ns() {
     return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
 }
 inline u32 lane_number() { return 0; }
+// Of the heap's free lists: another for each thread.
+inline u32 lane_shard() {
+    static u32 threads = 0;
+    static thread_local const u32 shard = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+    return shard;
+}
 
 template <class T>
 inline T atomic_load(const u8* p) {

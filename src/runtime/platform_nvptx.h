@@ -313,6 +313,7 @@ inline u64 clock_ns() {
     return ns;
 }
 inline u32 lane_number() { return global_thread(); }
+inline u32 lane_shard() { return global_thread(); }  // of the heap's free lists
 
 [[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
                                                      u32 detail) {

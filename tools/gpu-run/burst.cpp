@@ -98,6 +98,8 @@ void print_results(const std::vector<Group>& groups, bool each) {
     bool is_terminal = isatty(STDOUT_FILENO) && !each;
     for (const Group& group : groups) {
         std::string count = std::to_string(group.processes.size());
+        std::fwrite(group.error.data(), 1, group.error.size(), stderr);
+        print(group.output);
         if (is_terminal) {
             print("Result: " + group.ending + (groups.size() > 1 ? "  (" + count + " times)" : "") +
                   "\n");
