@@ -31,6 +31,7 @@ struct BurstPart {
     u64 results;         // result_stride words for each process
     u64 next;            // u32: first process that no lane has taken
     u64 system;          // system memory, or 0
+    u64 lanes_at;        // LaneState for every lane of its warps
     u64 bytes_per_process;
     u64 template_begin, template_size;
     u32 words_per_process;
@@ -44,12 +45,27 @@ struct BurstPart {
     u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstPart) == 12 * 8 + 12 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 13 * 8 + 12 * 4 + burst_ranges * 8);
+
+// A lane between two launches: what it has in its slot.
+struct LaneState {
+    u32 flags;  // lane_*
+    u32 id;     // of its process
+    u32 block;  // handle of the process's block
+    u32 padding;
+};
+static_assert(sizeof(LaneState) == 16);
+inline constexpr u32 lane_has_process = 1, lane_is_asleep = 2, lane_waits_for_host = 4,
+                     lane_is_used = 8;
+
+// What the stop word says.
+inline constexpr u32 stop_none = 0, stop_end = 1, stop_park = 2;
 
 // What the lanes of a launch did, in cycles of their multiprocessors.
 struct BurstCounters {
     u64 busy_lane_cycles;  // of lanes that had a process
     u64 longest_warp;      // from its start to its end
+    u64 waiting;           // lanes that wait for the host
 };
 
 // One launch that runs all processes of its parts to their end.

@@ -6,10 +6,11 @@
 //   [0, base_end)    the header, and what the host put there before the launch: the base of the
 //                    file system, arguments, environment. No process changes it.
 //   [base_end, bump) the device heap: blocks of 64 << class bytes, free ones in lists.
+//   [size, …)        blocks of cold files, brought by the host while processes run; the base's.
 //
 // A file system is a tree of nodes. The base's nodes are shared by all processes. A process that
 // changes something gets copies of its own, of the file and of the directories on the way to it;
-// a node whose offset is below base_end is the base's. A directory's entries are in the order of
+// what lies outside the heap is the base's. A directory's entries are in the order of
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
 // contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
 // a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in
@@ -37,7 +38,7 @@ inline constexpr u32 max_preopens = 64;        // the host refuses more
 
 struct SystemHeader {
     // Written by the host before the launch.
-    u64 size;      // of the arena
+    u64 size;      // where the heap ends at the latest
     u64 base_end;  // first byte of the heap
     u32 preopen_count;
     Handle preopens;  // Preopen[]
@@ -56,9 +57,9 @@ struct SystemHeader {
     u32 padding;
     u64 realtime, monotonic;  // the host's clocks at the launch, ns
     // Written by the device.
-    u64 device_time;               // its clock at the launch, ns; 0: nobody has looked yet
-    u64 bump;                      // first byte that was never allocated
-    u64 in_use;                    // bytes of the heap that are allocated
+    u64 device_time;  // its clock at the launch, ns; 0: nobody has looked yet
+    u64 bump;         // first byte that was never allocated
+    u64 in_use;       // bytes of the heap that are allocated
     // tag << 32 | handle of the first free block. Lanes use different shards, so that they seldom
     // wait for each other.
     u64 free_lists[heap_shards][heap_classes];
@@ -69,7 +70,8 @@ struct SystemHeader {
     u32 terminals;       // bit n: standard stream n is a terminal
     u32 padding_2;
 };
-static_assert(sizeof(SystemHeader) == 8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
+static_assert(sizeof(SystemHeader) ==
+              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
 
 // A directory that a process has open from the start, from descriptor 3 on.
 struct Preopen {

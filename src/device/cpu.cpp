@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <thread>
 
 #include "base/format.h"
@@ -228,6 +229,7 @@ public:
         u64 most = u64{3600} * 1'000'000'000;
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
+    Handle block() const { return process_.words[process_block]; }
     void wake() { process_.words[burst_.thread + thread_state] = u32(ThreadState::ready); }
 
     void verify(u32 id) const {
@@ -281,6 +283,7 @@ public:
         for (;;) {
             bool has_run = false;
             for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
+            if (problem_) return *problem_;
             if (control_.wants_stop()) break;
             bool has_new = TRY(take_next());
             if (busy_ == 0 && !has_new) return {};
@@ -336,7 +339,14 @@ private:
             turn.is_asleep = false;
         }
         ThreadState state = turn.slot.run(control_);
-        if (state == ThreadState::sleeping) {
+        if (state == ThreadState::host) {
+            // One at a time: what it does to system memory is not for several at once.
+            static std::mutex mutex;
+            std::lock_guard lock(mutex);
+            Result<void> served = burst_.serve ? burst_.serve(turn.slot.block()) : Result<void>();
+            if (!served && !problem_) problem_ = served.error();
+            turn.slot.wake();
+        } else if (state == ThreadState::sleeping) {
             turn.is_asleep = true;
         } else if (state != ThreadState::ready) {
             finish(turn, state);
@@ -365,6 +375,7 @@ private:
     BurstResults& results_;
     const RunControl& control_;
     std::deque<Turn> turns_;
+    std::optional<Error> problem_;
     usize busy_ = 0;
 };
 

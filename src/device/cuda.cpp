@@ -129,23 +129,32 @@ Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
     return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
 }
 
-Result<std::optional<double>> CudaDevice::wait(const RunControl& control) {
+Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
     using namespace std::chrono;
+    constexpr milliseconds patience(20);  // with lanes that wait while others run
     auto start = steady_clock::now();
     std::optional<steady_clock::time_point> stopped;
-    for (;;) {
+    bool is_parking = false;
+    for (auto next_peek = start + patience;;) {
         cuda::Status status = driver_.stream_query(stream_);
         auto now = steady_clock::now();
         if (status != cuda::not_ready) {
             if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
             TRY(check(status, "running a kernel"));
+            if (stopped || is_parking) TRY(stop_.set(stop_none));
             if (!stopped) return std::optional<double>();
-            TRY(stop_.set(false));
             return std::optional(duration<double>(now - *stopped).count());
         }
         if (!stopped && control.wants_stop()) {
             stopped = now;
-            TRY(stop_.set(true));
+            TRY(stop_.set(stop_end));
+        }
+        if (waiting != 0 && !stopped && !is_parking && now >= next_peek) {
+            u64 count = 0;
+            TRY(stop_.peek(waiting, &count, sizeof count));
+            is_parking = count != 0;
+            if (is_parking) TRY(stop_.set(stop_park));
+            next_peek = now + patience;
         }
         // Short runs are waited for closely, long ones without taking a core.
         auto waited = now - start;

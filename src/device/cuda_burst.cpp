@@ -1,5 +1,6 @@
 // Bursts on an NVIDIA GPU: plans the memory of all slots, uploads templates, launches once.
 #include <algorithm>
+#include <cstddef>
 
 #include "base/phases.h"
 #include "device/cuda_device.h"
@@ -39,8 +40,20 @@ void spread(std::vector<Plan>& plans, std::span<const Burst> parts, u64 resident
 
 // A part's memory on the device, while it runs.
 struct PartMemory {
-    Buffer code, template_words, template_bytes, arguments, results, next, words, bytes;
+    Buffer code, template_words, template_bytes, arguments, results, next, words, bytes, lanes;
 };
+
+// What lanes of a parked kernel wait for.
+Result<void> serve_lanes(CudaDevice& device, const Burst& part, const Buffer& lanes, u64 count) {
+    std::vector<LaneState> states(count);
+    TRY(device.copy_out(states.data(), lanes.at(), count * sizeof(LaneState)));
+    for (LaneState& state : states) {
+        if (!(state.flags & lane_waits_for_host)) continue;
+        if (part.serve) TRY(part.serve(state.block));
+        state.flags &= ~lane_waits_for_host;
+    }
+    return device.copy_in(lanes.at(), states.data(), count * sizeof(LaneState));
+}
 
 }  // namespace
 
@@ -96,6 +109,7 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
         u64 slots = plans[i].warps * warp_lanes;
         m.words = TRY(allocate_zeroed(slots * part.words.size() * 4, "process words"));
         m.bytes = TRY(allocate_zeroed(slots * part.bytes_per_process, "process memories"));
+        m.lanes = TRY(allocate_zeroed(slots * sizeof(LaneState), "lanes"));
         outcome.slots += u32(plans[i].warps * plans[i].lanes);
         BurstPart& row = table[i];
         row.code = m.code.at();
@@ -107,6 +121,7 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
         row.results = m.results.at();
         row.next = m.next.at();
         row.system = address_of(part.system);
+        row.lanes_at = m.lanes.at();
         row.bytes_per_process = part.bytes_per_process;
         row.template_size = part.bytes.size();
         while (row.template_begin < part.bytes.size() && part.bytes[row.template_begin] == 0)
@@ -133,17 +148,22 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
     TRY(check(driver_.stream_synchronize(stream_), "preparing the launch"));
 
     auto start = std::chrono::steady_clock::now();
-    {
+    BurstCounters counted{};
+    do {
         PhaseTimer run_timer(Phase::run);
         u32 blocks = u32((warps * warp_lanes + block_lanes - 1) / block_lanes);
         TRY(launch(*gang, blocks, block_lanes, 0, &params));
-        outcome.stop_seconds = TRY(wait(control));
-    }
+        outcome.stop_seconds = TRY(wait(control, counters.at() + offsetof(BurstCounters, waiting)));
+        outcome.launches++;
+        TRY(copy_out(&counted, counters.at(), sizeof counted));
+        if (counted.waiting == 0 || outcome.stop_seconds) break;
+        for (usize i = 0; i < parts.size(); i++)
+            TRY(serve_lanes(*this, parts[i], memory[i].lanes, plans[i].warps * warp_lanes));
+        const u64 none = 0;
+        TRY(copy_in(counters.at() + offsetof(BurstCounters, waiting), &none, sizeof none));
+    } while (true);
     outcome.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    outcome.launches = 1;
-    BurstCounters counted;
-    TRY(copy_out(&counted, counters.at(), sizeof counted));
     if (counted.longest_warp != 0)
         outcome.busy = double(counted.busy_lane_cycles) /
                        (double(counted.longest_warp) * double(warps * warp_lanes));

@@ -67,13 +67,18 @@ public:
         TRY(driver->check(driver->stream_create(&stream_, non_blocking_stream),
                           "creating a stream"));
         TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
-        return set(false);
+        return set(stop_none);
     }
-    Result<void> set(bool stop) {
-        static constexpr u32 values[] = {0, 1};
-        TRY(driver_->check(driver_->copy_to_device(at_, &values[stop], 4, stream_),
+    Result<void> set(u32 stop) {  // stop_*
+        TRY(driver_->check(driver_->copy_to_device(at_, &stop, 4, stream_),
                            "writing the stop word"));
         return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
+    }
+    // Reads device memory while a kernel runs.
+    Result<void> peek(DevicePointer from, void* to, usize size) {
+        TRY(driver_->check(driver_->copy_to_host(to, from, size, stream_),
+                           "reading a kernel's counters"));
+        return driver_->check(driver_->stream_synchronize(stream_), "reading a kernel's counters");
     }
     DevicePointer at() const { return at_; }
 
@@ -225,7 +230,8 @@ public:
     }
     // Until the stream is empty; passes a stop request on to the kernel. How long the end took
     // from then on, if there was one.
-    Result<std::optional<double>> wait(const RunControl& control);
+    // `waiting`: device address of a count of lanes; once there are some, the kernel is parked.
+    Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0);
     StopWord& stop_word() { return stop_; }
 
 private:

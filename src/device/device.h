@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "abi/burst.h"
 #include "abi/layout.h"
+#include "abi/system.h"
 #include "base/result.h"
 
 namespace gpurun::device {
@@ -92,8 +94,10 @@ struct Burst {
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;      // argument_words for each process
     SystemMemory* system = nullptr;  // of the same device; each process begins there
-    bool is_watched = false;         // runtime/watch.h: checked when a process ends
-    u32 spoilt = ~u32{0};            // the process that fails its check, to test that
+    // Fulfils the request of the process whose block that is; it goes on afterwards.
+    std::function<Result<void>(Handle block)> serve;
+    bool is_watched = false;  // runtime/watch.h: checked when a process ends
+    u32 spoilt = ~u32{0};     // the process that fails its check, to test that
 };
 
 struct BurstResults {

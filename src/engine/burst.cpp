@@ -144,7 +144,6 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
                               const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
-    std::vector<std::unique_ptr<device::SystemMemory>> systems;
     for (const auto& [module, options] : jobs) {
         std::unique_ptr<Store> store =
             TRY(Store::create(store_options(device.info(), *module, options)));
@@ -160,21 +159,22 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
         parts.push_back({std::move(store), *func, options.processes, {}, {}});
-        systems.emplace_back();
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
         system.process_count = options.processes;
         if (system.arena_size == 0)
             system.arena_size = system_bytes(device.info(), options.processes);
-        parts.back().image = TRY(host::SystemImage::make(system));
-        systems.back() = TRY(device.make_system(system.arena_size));
-        TRY(systems.back()->write(0, parts.back().image->bytes()));
-        TRY(write_header(*systems.back(), parts.back().image->fresh_header()));
-        bursts.back().system = systems.back().get();
+        parts.back().system = TRY(System::make(device, system));
+        bursts.back().system = &parts.back().system->memory();
     }
-    device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     for (usize i = 0; i < parts.size(); i++)
-        if (systems[i]) parts[i].arena = TRY(read_arena(*systems[i]));
+        if (parts[i].system)
+            bursts[i].serve = [&parts, i](Handle block) {
+                return parts[i].system->bring_block(block);
+            };
+    device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
+    for (BurstReport::Part& part : parts)
+        if (part.system) part.arena = TRY(part.system->read_all());
     return BurstReport(std::move(parts), std::move(outcome));
 }
 
@@ -218,13 +218,13 @@ Result<void> BurstReport::store_files(u32 process, const std::string& folder, u3
     const Part& part = parts_[job];
     Handle block = outcome_.parts[job].of(process)[result_block];
     if (block == 0) return {};
-    return host::store(part.arena, block, *part.image, folder);
+    return host::store(part.arena, block, part.system->image(), folder);
 }
 
 std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {
     const Part& part = parts_[job];
-    dropped = part.image ? host::debug_dropped(part.arena) : 0;
-    return part.image ? host::debug_records(part.arena) : std::vector<DebugRecord>();
+    dropped = part.system ? host::debug_dropped(part.arena) : 0;
+    return part.system ? host::debug_records(part.arena) : std::vector<DebugRecord>();
 }
 
 }  // namespace gpurun::engine

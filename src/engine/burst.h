@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "engine/program.h"
 #include "engine/store.h"
-#include "host/image.h"
 
 namespace gpurun::engine {
 
@@ -38,7 +38,7 @@ public:
         Extern func;
         u32 processes;
         // Of modules with imports: what the processes left in system memory.
-        std::optional<host::SystemImage> image;
+        std::optional<System> system;
         std::vector<u8> arena;
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)

@@ -34,9 +34,8 @@ Result<void> write_value(SystemMemory& system, u64 offset, const T& value) {
 
 class Runner {
 public:
-    Runner(SystemMemory& system, Store& store, const host::SystemImage& image,
-           const RunControl& control)
-        : system_(system), store_(store), image_(image), control_(control) {}
+    Runner(System& system, Store& store, const RunControl& control)
+        : all_(system), system_(system.memory()), store_(store), control_(control) {}
 
     // Goes on with the thread until it ends or is stopped.
     Result<ThreadState> run() {
@@ -138,7 +137,10 @@ private:
         ProcessBlock me = TRY(process());
         switch (me.request) {
             case Request::input: return bring_input(me);
-            case Request::block: return bring_block(me);
+            case Request::block: {
+                TRY(all_.bring_block(block_));
+                return true;
+            }
             default: return true;  // output: it was taken away
         }
     }
@@ -170,28 +172,9 @@ private:
         return true;
     }
 
-    // A piece of a file that is with the host. The process gets an error if it cannot be read.
-    Result<bool> bring_block(const ProcessBlock& me) {
-        u64 at = offset_of(TRY(block()));
-        Node node = TRY(read_value<Node>(system_, offset_of(me.request_node)));
-        SystemHeader header = TRY(read_value<SystemHeader>(system_, 0));
-        Result<std::vector<u8>> bytes = image_.read_block(node.host_id, me.request_at);
-        bool fits = header.bump <= system_.size() - file_block;
-        if (!bytes || !fits || me.request_at >= node.content_count) {
-            TRY(write_value<u32>(system_, at + offsetof(ProcessBlock, request_failed), 1));
-            return true;
-        }
-        TRY(system_.write(header.bump, *bytes));
-        Handle handle = Handle(header.bump >> handle_shift);
-        TRY(write_value(system_, offset_of(node.content) + me.request_at * sizeof(Handle), handle));
-        TRY(write_value<u64>(system_, offsetof(SystemHeader, bump), header.bump + file_block));
-        TRY(write_value<u64>(system_, offsetof(SystemHeader, in_use), header.in_use + file_block));
-        return true;
-    }
-
+    System& all_;
     SystemMemory& system_;
     Store& store_;
-    const host::SystemImage& image_;
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
@@ -199,14 +182,43 @@ private:
 
 }  // namespace
 
-Result<void> write_header(SystemMemory& system, const SystemHeader& header) {
-    return write_value(system, 0, header);
+Result<System> System::make(device::Device& device, const host::SystemOptions& options) {
+    System system;
+    system.image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(options)));
+    system.memory_ = TRY(device.make_system(options.arena_size));
+    SystemHeader header = system.image_->fresh_header();
+    if (options.is_live) header.terminals = host::terminals();
+    if (system.image_->cold_count() > 0)
+        header.size =
+            header.base_end + (header.size - header.base_end) / 2 / file_block * file_block;
+    system.next_brought_ = header.size;
+    TRY(system.memory_->write(0, system.image_->bytes()));
+    TRY(write_value(*system.memory_, 0, header));
+    return system;
 }
 
-Result<std::vector<u8>> read_arena(SystemMemory& system) {
-    SystemHeader header = TRY(read_value<SystemHeader>(system, 0));
-    std::vector<u8> arena(std::min(header.bump, system.size()));
-    TRY(system.read(0, arena));
+Result<void> System::bring_block(Handle process) {
+    u64 at = offset_of(process);
+    ProcessBlock me = TRY(read_value<ProcessBlock>(*memory_, at));
+    if (me.request != Request::block) return {};
+    Node node = TRY(read_value<Node>(*memory_, offset_of(me.request_node)));
+    u64 entry = offset_of(node.content) + me.request_at * sizeof(Handle);
+    bool is_there = me.request_at < node.content_count;
+    if (is_there && TRY(read_value<Handle>(*memory_, entry)) != 0)
+        return {};  // somebody else asked for it before
+    Result<std::vector<u8>> bytes = image_->read_block(node.host_id, me.request_at);
+    if (!bytes || !is_there || next_brought_ + file_block > memory_->size())
+        return write_value<u32>(*memory_, at + offsetof(ProcessBlock, request_failed), 1);
+    TRY(memory_->write(next_brought_, *bytes));
+    TRY(write_value(*memory_, entry, Handle(next_brought_ >> handle_shift)));
+    next_brought_ += file_block;
+    return {};
+}
+
+Result<std::vector<u8>> System::read_all() {
+    SystemHeader header = TRY(read_value<SystemHeader>(*memory_, 0));
+    std::vector<u8> arena(std::min(header.bump, memory_->size()));
+    TRY(memory_->read(0, arena));
     return arena;
 }
 
@@ -221,19 +233,13 @@ Result<ProgramEnding> run_program(device::Device& device,
                                   ProgramOptions options, const RunControl& control) {
     if (options.system.arena_size == 0) options.system.arena_size = system_bytes(device.info(), 1);
     options.system.is_live = true;
-    host::SystemImage image = TRY(host::SystemImage::make(options.system));
-    std::unique_ptr<SystemMemory> system = TRY(device.make_system(options.system.arena_size));
-    TRY(system->write(0, image.bytes()));
-    SystemHeader header = image.fresh_header();
-    header.terminals = host::terminals();
-    TRY(write_header(*system, header));
-
-    std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, system.get()));
+    System system = TRY(System::make(device, options.system));
+    std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, &system.memory()));
     std::vector<Extern> imports = TRY(store->system_imports(*module));
     ProgramEnding ending;
     Store::Instantiated made = TRY(store->instantiate(module, imports, control));
     ending.completion = std::move(made.completion);
-    Runner runner(*system, *store, image, control);
+    Runner runner(system, *store, control);
     // Libraries have an initialiser of their own.
     std::vector<std::pair<std::string, std::vector<Value>>> calls;
     if (options.function != "_start" && module->find_export("_initialize"))
@@ -249,9 +255,9 @@ Result<ProgramEnding> run_program(device::Device& device,
         ending.completion = TRY(store->finish_call(*func, state));
     }
     ending.was_output_closed = runner.was_output_closed();
-    std::vector<u8> arena = TRY(read_arena(*system));
+    std::vector<u8> arena = TRY(system.read_all());
     if (Handle block = TRY(runner.block())) {
-        Result<void> written = host::write_back(arena, block, image);
+        Result<void> written = host::write_back(arena, block, system.image());
         if (!written) ending.files = written.error();
     }
     ending.debug = host::debug_records(arena);

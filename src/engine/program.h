@@ -27,9 +27,24 @@ struct ProgramEnding {
 // Bytes of system memory for so many processes, if nobody says.
 u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 
-Result<void> write_header(device::SystemMemory& system, const SystemHeader& header);
-// All of system memory that is in use.
-Result<std::vector<u8>> read_arena(device::SystemMemory& system);
+// A launch's system memory, with the host's side of it.
+class System {
+public:
+    // Part of the memory is set aside for the files that are too large to be loaded at the start.
+    static Result<System> make(device::Device& device, const host::SystemOptions& options);
+
+    device::SystemMemory& memory() { return *memory_; }
+    const host::SystemImage& image() const { return *image_; }
+    // Brings the piece of a file that a process asks for; it gets an error if that cannot be read.
+    Result<void> bring_block(Handle process);
+    // All that is in use, but for what was brought.
+    Result<std::vector<u8>> read_all();
+
+private:
+    std::unique_ptr<device::SystemMemory> memory_;
+    std::unique_ptr<host::SystemImage> image_;
+    u64 next_brought_ = 0;  // byte offset
+};
 
 // Runs it to its end. Standard streams are live; changed files are written back however it ends.
 Result<ProgramEnding> run_program(device::Device& device,

@@ -61,9 +61,12 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
                                   sizeof(Handle), "the table of a file outside"));
     content.block_count_ =
         std::min<u64>((node.size + file_block - 1) / file_block, node.content_count);
+    SystemHeader header = TRY(value_at<SystemHeader>(arena, 0, "the header"));
+    content.heap_end_ = header.size;
     u64 present = 0;
     for (u64 i = 0; i < content.block_count_; i++)
-        present += element<Handle>(content.table_, i) > zero_block;
+        present += element<Handle>(content.table_, i) > zero_block &&
+                   offset_of(element<Handle>(content.table_, i)) < header.size;
     // A block has one place in one file, so there cannot be more than fit.
     if (present > arena.size() / file_block)
         return broken("a file with more blocks than there are", offset_of(handle));
@@ -82,7 +85,9 @@ Result<Arena> Content::block(u64 number) {
     if (number >= block_count_) return Arena();
     u64 size = std::min(file_block, node_.size - number * file_block);
     Handle handle = element<Handle>(table_, number);
-    if (handle > zero_block)
+    // Behind the heap is only what the host brought: it is read here once more.
+    bool is_brought = image_ != nullptr && offset_of(handle) >= heap_end_;
+    if (handle > zero_block && !is_brought)
         return bytes_at(arena_, offset_of(handle), size, 1, "a block of a file outside");
     if (!image_ || handle == zero_block) return Arena();
     if (cold_.empty() || number < cold_first_ || number >= cold_first_ + cold_blocks) {

@@ -76,6 +76,7 @@ private:
     u32 host_id_ = 0;
     std::vector<u8> cold_;  // what was read of a cold file
     u64 cold_first_ = 0;
+    u64 heap_end_ = 0;
 };
 
 }  // namespace gpurun::host

@@ -247,6 +247,20 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 #endif
 }
 #else
+// Between launches a stack that was in local memory is with the other words.
+void save_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
+#if GPURUN_LOCAL_STACK
+    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
+    for (u32 i = part.stack; i < end; i++) word(p.words, i) = word(slots_at(p, i), 0);
+#endif
+}
+void load_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
+#if GPURUN_LOCAL_STACK
+    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
+    for (u32 i = part.stack; i < end; i++) word(slots_at(p, i), 0) = word(p.words, i);
+#endif
+}
+
 // The part of a burst that a warp works on.
 const BurstPart& part_of(const BurstParams& params, u32 warp) {
     const BurstPart* part = pointer<const BurstPart>(params.parts);
@@ -274,15 +288,19 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
 #endif
     const u64 start = cycles();
     u64 busy = 0;  // lane-cycles
-    bool has_process = false, is_asleep = false, is_fresh = true, has_more = true;
-    u32 id = 0;
+    LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
+    bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
+         waits = false, is_fresh = !(saved.flags & lane_is_used), has_more = true;
+    u32 id = saved.id;
+    if (has_process) load_stack(part, p);
     for (;;) {
         if (has_more) has_more = take_processes(part, p, warp, has_process, is_fresh, id);
-        if (ballot(has_process) == 0) break;
-        bool is_stopped =
-            ballot(lane == 0 && load_relaxed(pointer<const u32>(params.stop)) != 0) != 0;
+        u32 stop = shuffle(lane == 0 ? load_relaxed(pointer<const u32>(params.stop)) : 0, 0);
+        // Done, or nothing to do before the host has done its part.
+        if (ballot(has_process && !waits) == 0 || stop == stop_park) break;
+        bool is_stopped = stop == stop_end;
         if (is_asleep) is_asleep = !wakes_up(part, p);
-        bool can_run = has_process && !is_asleep && !lacks_memory(part, p);
+        bool can_run = has_process && !is_asleep && !waits && !lacks_memory(part, p);
         u32 running = ballot(can_run);
         // A warp with lanes to spare takes new processes once a quarter of them is idle.
         u32 enough = has_more ? part.lanes - (part.lanes + 3) / 4 : 0;
@@ -293,11 +311,13 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             state = run(p, can_run ? part.thread : 0, quantum, enough);
         else if (!is_stopped)
             asm volatile("nanosleep.u32 20000;");
-        if (state == ThreadState::sleeping) {
-            is_asleep = can_run;
+        if (state == ThreadState::sleeping || state == ThreadState::host) {
+            is_asleep = state == ThreadState::sleeping;
+            waits = !is_asleep;
+            if (waits) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);
             state = ThreadState::ready;
         }
-        if (has_process && !can_run && !is_asleep) state = no_memory(p, part.thread);
+        if (has_process && lacks_memory(part, p)) state = no_memory(p, part.thread);
         bool is_over = has_process && (state != ThreadState::ready || is_stopped);
         // Lanes that ended meanwhile count for half of it.
         u32 over = popcount(ballot(is_over));
@@ -306,11 +326,16 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             if (part.is_watched && params.spoilt == id) spoil_canary(p);
             if (part.is_watched) verify_process(p, id);
             write_result(part, p, id, state);
-            has_process = is_asleep = false;
+            has_process = is_asleep = waits = false;
         }
         sync_warp();
         if (is_stopped) break;
     }
+    saved.flags = u32(has_process) * lane_has_process | u32(is_asleep) * lane_is_asleep |
+                  u32(waits) * lane_waits_for_host | u32(!is_fresh) * lane_is_used;
+    saved.id = id;
+    if (has_process) saved.block = word(p.words, process_block);
+    if (has_process) save_stack(part, p);
     if (lane == 0) {
         BurstCounters* counters = pointer<BurstCounters>(params.counters);
         atom_add(&counters->busy_lane_cycles, busy);
