@@ -44,6 +44,7 @@ public:
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
 
+    u32 jobs() const { return u32(parts_.size()); }
     u32 processes(u32 job = 0) const { return parts_[job].processes; }
     Completion of(u32 process, u32 job = 0) const;
     const device::BurstOutcome& outcome() const { return outcome_; }

@@ -29,11 +29,14 @@ struct PathCall {
         Handle owned = own_node(call.owner(), place.directory);
         return owned == 0 ? nullptr : node_at(call.p, owned);
     }
+    // It may be open and yet removed: then no name can be added there.
+    bool is_removed() const { return node_at(call.p, place.directory)->link_count == 0; }
 };
 
 Errno create_directory(PathCall& path) {
     const Call& call = path.call;
     if (path.place.node != 0) return Errno::exist;
+    if (path.is_removed()) return Errno::noent;
     Node* parent = path.own_directory();
     if (parent == nullptr) return Errno::nospc;
     Handle made = make_node(call.owner(), NodeKind::directory);
@@ -102,7 +105,7 @@ Errno make_symlink(PathCall& path, u32 text_at, u32 length) {
     if (length >= max_path) return Errno::nametoolong;
     if (text[0] == '/') return Errno::perm;
     if (path.place.node != 0) return Errno::exist;
-    if (path.place.must_be_directory) return Errno::noent;
+    if (path.place.must_be_directory || path.is_removed()) return Errno::noent;
     Node* parent = path.own_directory();
     if (parent == nullptr) return Errno::nospc;
     Handle made = make_node(call.owner(), NodeKind::symlink);
@@ -127,7 +130,7 @@ Errno link(PathCall& from, PathCall& to) {
     if (from.place.node == 0) return Errno::noent;
     if (node_at(call.p, from.place.node)->kind == NodeKind::directory) return Errno::perm;
     if (to.place.node != 0) return Errno::exist;
-    if (to.place.must_be_directory) return Errno::noent;
+    if (to.place.must_be_directory || to.is_removed()) return Errno::noent;
     Handle node = own_node(call.owner(), from.place.node);
     Node* parent = to.own_directory();
     if (node == 0 || parent == nullptr) return Errno::nospc;
@@ -151,6 +154,7 @@ Errno rename(PathCall& from, PathCall& to) {
     Handle moved = from.place.node, target = to.place.node;
     bool is_directory = node_at(call.p, moved)->kind == NodeKind::directory;
     if (to.place.must_be_directory && !is_directory) return Errno::notdir;
+    if (to.is_removed()) return Errno::noent;
     if (moved == target) return Errno::success;
     if (is_directory && is_within(call, to.place.directory, moved)) return Errno::inval;
     if (target != 0) {
@@ -199,6 +203,7 @@ Errno readlink(PathCall& path, u32 buffer, u32 size, u32 result_at) {
 Errno create_file(PathCall& path, Handle& made) {
     const Call& call = path.call;
     if (path.place.must_be_directory) return Errno::isdir;
+    if (path.is_removed()) return Errno::noent;
     Node* parent = path.own_directory();
     if (parent == nullptr) return Errno::nospc;
     made = make_node(call.owner(), NodeKind::file);

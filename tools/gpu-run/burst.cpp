@@ -47,9 +47,11 @@ std::string format_running(const device::DeviceInfo& device, u32 processes) {
 void say_outcome(const engine::BurstReport& report, const device::DeviceInfo& device) {
     char text[256];
     const device::BurstOutcome& outcome = report.outcome();
-    int size = std::snprintf(text, sizeof text, "%u processes on %s in %.6f s, %.0f/s, %u slots",
-                             report.processes(), device.id.c_str(), outcome.seconds,
-                             report.processes() / outcome.seconds, outcome.slots);
+    u64 processes = 0;
+    for (u32 job = 0; job < report.jobs(); job++) processes += report.processes(job);
+    int size = std::snprintf(text, sizeof text, "%llu processes on %s in %.6f s, %.0f/s, %u slots",
+                             (unsigned long long)processes, device.id.c_str(), outcome.seconds,
+                             double(processes) / outcome.seconds, outcome.slots);
     auto add = [&](const char* pattern, double value) {
         size += std::snprintf(text + size, sizeof text - usize(size), pattern, value);
     };
@@ -67,15 +69,16 @@ struct Group {
 };
 
 // The most common first, then by first appearance.
-Result<std::vector<Group>> group(const engine::BurstReport& report, bool each, bool is_program) {
+Result<std::vector<Group>> group(const engine::BurstReport& report, u32 job, bool each,
+                                 bool is_program) {
     std::vector<Group> groups;
     std::unordered_map<std::string, usize> known;
-    for (u32 id = 0; id < report.processes(); id++) {
-        Completion completion = report.of(id);
+    for (u32 id = 0; id < report.processes(job); id++) {
+        Completion completion = report.of(id, job);
         std::string ending = is_program && completion.kind == Completion::Kind::returned
                                  ? "exit 0"
                                  : describe(completion);
-        std::string output = TRY(report.stream(id, 1)), error = TRY(report.stream(id, 2));
+        std::string output = TRY(report.stream(id, 1, job)), error = TRY(report.stream(id, 2, job));
         std::string key = ending + '\0' + std::to_string(output.size()) + '\0' + output + error;
         auto [found, is_new] = known.try_emplace(each ? std::to_string(id) : key, groups.size());
         if (is_new)
@@ -134,8 +137,8 @@ Result<void> write_file(const std::string& path, const std::string& text) {
 }
 
 // DIR/<number>/stdout, stderr and changed files.
-Result<void> store_outputs(const engine::BurstReport& report, const std::vector<Group>& groups,
-                           const std::string& out) {
+Result<void> store_outputs(const engine::BurstReport& report, u32 job,
+                           const std::vector<Group>& groups, const std::string& out) {
     std::error_code problem;
     for (const Group& group : groups) {
         for (u32 id : group.processes) {
@@ -144,7 +147,7 @@ Result<void> store_outputs(const engine::BurstReport& report, const std::vector<
             if (problem) return Error{folder + ": " + problem.message()};
             TRY(write_file(folder + "/stdout", group.output));
             TRY(write_file(folder + "/stderr", group.error));
-            TRY(report.store_files(id, folder));
+            TRY(report.store_files(id, folder, job));
         }
     }
     return {};
@@ -166,12 +169,10 @@ int exit_code(const std::vector<Group>& groups) {
     return is_common ? int(common.value_or(0) & 0xff) : exit_input;
 }
 
-Result<int> run(const RunOptions& options) {
-    auto module = TRY(engine::load_file(options.file));
-    auto device = TRY(choose_device(options.device, true));
-    bool is_program = options.invoke.empty();
+Result<engine::BurstJob> make_job(const RunOptions& options) {
     engine::BurstOptions burst;
-    burst.processes = *options.instances;
+    bool is_program = options.invoke.empty();
+    burst.processes = options.instances.value_or(1);
     burst.function = is_program ? "_start" : options.invoke;
     if (!is_program) burst.arguments = options.arguments;
     burst.stack_slots = options.stack_slots;
@@ -181,17 +182,17 @@ Result<int> run(const RunOptions& options) {
     burst.is_watched = options.is_watched;
     burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
     burst.system = TRY(system_options(options));
-    if (!is_program && isatty(STDOUT_FILENO))
-        print(format_running(device->info(), burst.processes));
-    const engine::BurstJob job{module, burst};
-    engine::BurstReport report =
-        TRY(engine::run_burst(*device, {&job, 1}, run_control(options.timeout)));
+    return engine::BurstJob{TRY(engine::load_file(options.file)), std::move(burst)};
+}
 
-    std::vector<Group> groups = TRY(group(report, options.each, is_program));
+// Says how a job's processes ended, or stores it. Its exit code.
+Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& options) {
+    bool is_program = options.invoke.empty();
+    std::vector<Group> groups = TRY(group(report, job, options.each, is_program));
     u64 dropped = 0;
-    std::vector<DebugRecord> records = report.debug(dropped);
+    std::vector<DebugRecord> records = report.debug(dropped, job);
     say_debug(records, dropped);
-    if (!options.out.empty()) TRY(store_outputs(report, groups, options.out));
+    if (!options.out.empty()) TRY(store_outputs(report, job, groups, options.out));
     if (!is_program) {
         print_results(groups, options.each);
     } else if (options.out.empty()) {
@@ -201,14 +202,31 @@ Result<int> run(const RunOptions& options) {
             say(std::to_string(group.processes.size()) +
                 (group.processes.size() == 1 ? " process: " : " processes: ") + group.ending);
     }
+    return exit_code(groups);
+}
+
+Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
+    std::vector<engine::BurstJob> made;
+    for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job)));
+    auto device = TRY(choose_device(options.device, true));
+    if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
+        print(format_running(device->info(), made[0].options.processes));
+    engine::BurstReport report =
+        TRY(engine::run_burst(*device, made, run_control(options.timeout)));
+    int code = 0;
+    for (u32 i = 0; i < jobs.size(); i++) {
+        if (jobs.size() > 1) say("job " + std::to_string(i + 1) + ", " + jobs[i].file);
+        int job_code = TRY(tell(report, i, jobs[i]));
+        if (code == 0) code = job_code;
+    }
     if (options.stats) say_outcome(report, device->info());
-    return finish_output(exit_code(groups));
+    return finish_output(code);
 }
 
 }  // namespace
 
-int run_burst(const RunOptions& options) {
-    Result<int> code = run(options);
+int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options) {
+    Result<int> code = run(jobs, options);
     return code ? *code : input_error(code.error().to_string());
 }
 

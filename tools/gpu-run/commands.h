@@ -1,6 +1,7 @@
 // What each command of the command line does. Returns exit codes.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace gpurun::tool {
 struct RunOptions {
     std::string file;
     std::vector<std::string> arguments;
-    std::string invoke;             // empty: _start
-    std::optional<double> timeout;  // seconds
+    std::string invoke;                                           // empty: _start
+    std::optional<double> timeout;                                // seconds
     std::vector<std::string> directories, read_only_directories;  // HOST[::GUEST]
     std::vector<std::string> environment;                         // NAME=VALUE, or NAME
     std::string argv0;                                            // empty: the file's name
@@ -41,7 +42,18 @@ void say_debug(const std::vector<DebugRecord>& records, u64 dropped);
 void say_phases();
 
 int run_file(const RunOptions& options);
-int run_burst(const RunOptions& options);
+
+// What all jobs of a burst have in common.
+struct BatchOptions {
+    std::string device = "auto";
+    std::optional<double> timeout;
+    bool stats = false;
+};
+// All in one launch.
+int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
+// The words of a line, as a shell splits them: spaces, quotes and backslashes. Nothing: a quote is
+// not closed.
+std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
 // Opens a device, gets it ready, and tells a person at a terminal which one it chose.
 Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts);

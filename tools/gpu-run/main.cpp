@@ -2,10 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "engine/load.h"
 #include "numbers.h"
 #include "output.h"
 
 using namespace gpurun::tool;
+using gpurun::Result;
 
 namespace {
 
@@ -117,18 +119,6 @@ void add_run_options(CLI::App& app, RunOptions& run) {
         ->group("");
 }
 
-// What stands on the command line that the command cannot use. Empty: nothing.
-std::string misplaced(const CLI::App& app, const CLI::App& command) {
-    // --device means the same before a command and after it.
-    for (const CLI::Option* option : app.get_options())
-        if (option->count() > 0 && option->get_name() != "--device")
-            return option->get_name() + " is not for " + command.get_name();
-    std::vector<std::string> rest = app.remaining(true);
-    if (rest.empty()) return "";
-    return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") +
-           rest[0];
-}
-
 // What is wrong, in the words of this program.
 std::string explain(const CLI::ParseError& error) {
     std::string message = error.what();
@@ -140,6 +130,62 @@ std::string explain(const CLI::ParseError& error) {
             return "unknown option " + message.substr(message.rfind(' ') + 1);
         default: return message;
     }
+}
+
+// A line of a batch: options, a file, arguments.
+std::optional<std::string> parse_job(const std::vector<std::string>& words, RunOptions& job) {
+    CLI::App app;
+    app.prefix_command();
+    app.option_defaults()->take_last();
+    add_run_options(app, job);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::ParseError& error) {
+        return explain(error);
+    }
+    for (const char* name : {"--device", "--timeout", "--stats"})
+        if (app.get_option(name)->count() > 0)
+            return std::string(name) + " is for the whole batch, not for a line";
+    std::vector<std::string> rest = app.remaining();
+    if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
+    if (rest.empty()) return "no file given";
+    if (rest[0].size() > 1 && rest[0][0] == '-') return "unknown option " + rest[0];
+    job.file = rest[0];
+    job.arguments.assign(rest.begin() + 1, rest.end());
+    return std::nullopt;
+}
+
+int run_batch(const std::string& file, const BatchOptions& options) {
+    Result<std::vector<uint8_t>> text = gpurun::engine::read_file(file);
+    if (!text) return input_error(text.error().to_string());
+    std::vector<RunOptions> jobs;
+    std::string_view left(reinterpret_cast<const char*>(text->data()), text->size());
+    for (size_t number = 1; !left.empty(); number++) {
+        std::string_view line = left.substr(0, left.find('\n'));
+        left.remove_prefix(std::min(left.size(), line.size() + 1));
+        auto words = split_words(line);
+        if (words && (words->empty() || words->front()[0] == '#')) continue;
+        RunOptions job;
+        std::optional<std::string> problem = "a quote is not closed";
+        if (words) problem = parse_job(*words, job);
+        if (problem) return input_error(file + ":" + std::to_string(number) + ": " + *problem);
+        jobs.push_back(std::move(job));
+    }
+    if (jobs.empty())
+        return input_error(file + ": no jobs in it; a job is a line: [OPTIONS] FILE [ARGUMENTS]");
+    return run_burst(jobs, options);
+}
+
+// What stands on the command line that the command cannot use. Empty: nothing.
+std::string misplaced(const CLI::App& app, const CLI::App& command) {
+    // --device means the same before a command and after it.
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0 && option->get_name() != "--device")
+            return option->get_name() + " is not for " + command.get_name();
+    std::vector<std::string> rest = app.remaining(true);
+    if (rest.empty()) return "";
+    return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") +
+           rest[0];
 }
 
 }  // namespace
@@ -171,6 +217,15 @@ int main(int argc, char** argv) {
         ->type_name("DEVICE");
     wast->add_flag("--poison", run.is_watched,
                    "watch over gpu-run itself: canaries and poison in its memory");
+    CLI::App* batch = app.add_subcommand(
+        "batch", "run several programs or functions at once, one a line of a file");
+    BatchOptions batch_options;
+    batch->add_option("--device", batch_options.device, "where to run: auto, cpu, cuda, cuda:N")
+        ->type_name("DEVICE");
+    batch->add_flag("--stats", batch_options.stats, "say what took how long");
+    add_number(*batch, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms",
+               batch_options.timeout, parse_seconds, "a time such as 10s or 200ms");
+    add_files(batch, "a file with a job a line: [OPTIONS] FILE [ARGUMENTS]");
     CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
     bool is_json = false;
     devices->add_flag("--json", is_json, "for programs to read");
@@ -185,7 +240,7 @@ int main(int argc, char** argv) {
     objdump->add_option("--function", dump.function, "only this function, by index or name")
         ->type_name("F");
     add_files(objdump, "modules (.wasm or .wat)");
-    for (CLI::App* command : {wast, devices, validate, objdump}) command->group("Commands");
+    for (CLI::App* command : {batch, wast, devices, validate, objdump}) command->group("Commands");
     app.footer(footer);  // last, or the commands would inherit it
 
     try {
@@ -203,9 +258,13 @@ int main(int argc, char** argv) {
         if (std::string problem = misplaced(app, *command); !problem.empty())
             return usage_error(problem + "; gpu-run " + command->get_name() +
                                " --help lists its options");
+    if (*batch && batch->count("--device") == 0) batch_options.device = run.device;
+    if (*batch && files.size() != 1) return usage_error("batch takes one file");
+    if (*batch) run.device = batch_options.device;
     if (!is_device_name(run.device))
         return usage_error("unknown device \"" + run.device +
                            "\"; --device takes auto, cpu, cuda or cuda:N");
+    if (*batch) return run_batch(files[0], batch_options);
     if (*wast) return run_scripts(files, run.device, is_quiet, run.is_watched);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
@@ -220,5 +279,6 @@ int main(int argc, char** argv) {
     run.is_watched |= run.spoilt_process.has_value();
     run.file = rest[0];
     run.arguments.assign(rest.begin() + 1, rest.end());
-    return run.instances ? run_burst(run) : run_file(run);
+    if (!run.instances) return run_file(run);
+    return run_burst({&run, 1}, {run.device, run.timeout, run.stats});
 }
