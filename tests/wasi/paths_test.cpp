@@ -524,6 +524,30 @@ TEST_F(Paths, RenameBetweenPreopens) {
     EXPECT_EQ(stat_error("d/../..", 0, 4), Errno::perm);
 }
 
+// Such a directory has no place in the tree: what were made there would be lost, and leak.
+TEST_F(Paths, NothingIsMadeInARemovedDirectory) {
+    Caller& g = guest();
+    EXPECT_EQ(g.make_directory("n"), Errno::success);
+    EXPECT_EQ(g.make_directory("n/m"), Errno::success);
+    u32 made = open_directory("n/m"), base = open_directory("none");
+    EXPECT_EQ(g.remove_directory("n/m"), Errno::success);
+    EXPECT_EQ(g.remove_directory("n"), Errno::success);
+    EXPECT_EQ(g.remove_directory("none"), Errno::success);
+    for (u32 fd : {made, base}) {
+        EXPECT_EQ(open_error("f", oflag_creat, right_fd_read, fd), Errno::noent);
+        EXPECT_EQ(g.make_directory("f", fd), Errno::noent);
+        EXPECT_EQ(g.symlink("x", "f", fd), Errno::noent);
+        EXPECT_EQ(g.link("a.txt", "f", 0, 3, fd), Errno::noent);
+        EXPECT_EQ(g.rename("a.txt", "f", 3, fd), Errno::noent);
+        EXPECT_EQ(g.rename("d", "f", 3, fd), Errno::noent);
+        EXPECT_EQ(names(fd, 0), (std::vector<std::string>{".", ".."}));
+        EXPECT_EQ(stat_error(".", 0, fd), Errno::success);
+        EXPECT_EQ(stat_error("..", 0, fd), Errno::perm);
+    }
+    g.end();
+    EXPECT_EQ(system().header().in_use, 0u);
+}
+
 TEST_F(Paths, Times) {
     Caller& g = guest();
     auto set = [&](const char* path, u64 accessed, u64 modified, u32 flags, u32 lookup = 0) {
