@@ -19,7 +19,10 @@ inline T* at_handle(const Process& p, Handle handle) {
     return at_offset<T>(p, u64(handle) << handle_shift);
 }
 // Of the base: nobody's to change.
-inline bool is_base_offset(const Process& p, u64 offset) { return offset < system_of(p).base_end; }
+inline bool is_base_offset(const Process& p, u64 offset) {
+    const SystemHeader& system = system_of(p);
+    return offset < system.base_end || offset >= system.size;  // or brought by the host
+}
 inline bool is_base(const Process& p, Handle handle) {
     return is_base_offset(p, u64(handle) << handle_shift);
 }

@@ -103,11 +103,23 @@ public:
     // As it was at first.
     void restart() {
         std::memset(arena_.data(), 0xcd, arena_.size());
-        std::memcpy(arena_.data(), image_->bytes().data(), image_->bytes().size());
+        restart_quickly();
     }
     // The same, where nobody looks at memory that was never allocated.
     void restart_quickly() {
         std::memcpy(arena_.data(), image_->bytes().data(), image_->bytes().size());
+        if (image_->cold_count() > 0)
+            header().size -= (header().size - header().base_end) / 2 / file_block * file_block;
+        next_brought_ = header().size;
+    }
+
+    // A piece of a cold file, behind the heap. False: it does not fit.
+    bool bring(std::span<const u8> bytes, Handle& handle) {
+        if (next_brought_ + file_block > arena_.size()) return false;
+        std::memcpy(arena_.data() + next_brought_, bytes.data(), file_block);
+        handle = Handle(next_brought_ >> handle_shift);
+        next_brought_ += file_block;
+        return true;
     }
 
     u8* data() const { return arena_.data(); }
@@ -118,6 +130,7 @@ public:
 private:
     Bytes arena_;
     std::unique_ptr<host::SystemImage> image_;
+    u64 next_brought_ = 0;
 };
 
 // Where a string argument is in guest memory.
@@ -450,20 +463,16 @@ private:
     }
     void bring_block() {
         Node* node = at<Node>(me().request_node);
-        SystemHeader& header = system_.header();
+        Handle& block = at<Handle>(node->content)[me().request_at];
+        if (me().request_at < node->content_count && block != 0) return;
         auto bytes = system_.image().read_block(node->host_id, me().request_at);
-        if (!bytes || blocks_to_bring == 0 || header.bump + file_block > header.size ||
-            me().request_at >= node->content_count) {
+        if (!bytes || blocks_to_bring == 0 || me().request_at >= node->content_count ||
+            !system_.bring(*bytes, block)) {
             me().request_failed = 1;
             return;
         }
         blocks_to_bring--;
         blocks_brought++;
-        Handle handle = Handle(header.bump >> handle_shift);
-        std::memcpy(at<u8>(handle), bytes->data(), file_block);
-        at<Handle>(node->content)[me().request_at] = handle;
-        header.bump += file_block;
-        header.in_use += file_block;
     }
 
     System& system_;
