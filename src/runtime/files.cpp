@@ -226,8 +226,6 @@ Errno set_size(const Process& p, Node* node, u64 size) {
             for (u64 i = rest; i < file_block; i++) block[i] = 0;
         }
         free_blocks(p, node, blocks_of(size));
-    } else if ((node->flags & node_is_cold) != 0 && !reserve_blocks(p, node, blocks_of(size))) {
-        return Errno::nospc;
     }
     node->size = size;
     return Errno::success;
