@@ -44,15 +44,20 @@ Errno own_file(const Call& call, u32 fd, u64 rights, Descriptor*& file) {
 
 Outcome filestat_set_size(Call& call, u32 fd, u64 size) {
     Descriptor* file;
+    if (call.me->request_failed) {
+        call.me->request_failed = 0;
+        return call.done(Errno::io);
+    }
     Errno error = own_file(call, fd, right_fd_filestat_set_size, file);
     if (error != Errno::success) return call.done(error);
     if (file->kind != DescriptorKind::file) return call.done(Errno::inval);
     Node* node = node_at(call.p, file->node);
     error = set_size(call.p, node, size);
     if (error == Errno::again) return call.ask_host(Request::block, file->node, size / file_block);
+    if (error != Errno::success) return call.done(error);
     node->flags |= node_is_changed;
     node->modified = node->changed = realtime_ns(call.p);
-    return call.done(error);
+    return call.done(Errno::success);
 }
 
 Outcome allocate_range(Call& call, u32 fd, u64 offset, u64 length) {

@@ -124,6 +124,8 @@ TEST_F(Cold, ThatTheHostCannotRead) {
     EXPECT_EQ(guest().read(fd, 10'000, data), Errno::io);
     EXPECT_EQ(guest().pread(fd, 10, 20'000, data), Errno::io);
     EXPECT_EQ(guest().pwrite(fd, "x", 20'000), Errno::io);
+    EXPECT_EQ(guest().call(SystemCall::fd_filestat_set_size, {fd, 20'000}), Errno::io);
+    EXPECT_EQ(stat("cold").size, content.size());
     // It is said once, and where it happened.
     EXPECT_EQ(guest().pread(fd, 10, 0, data), Errno::success);
     EXPECT_EQ(data, content.substr(0, 10));
