@@ -131,13 +131,12 @@ Outcome read_stream(Call& call, Transfer transfer) {
 
 Outcome write_stream(Call& call, Transfer transfer) {
     Node* node = transfer.node;
-    if (call.me->progress == 0) {
-        if (node->flags & node_is_ended) return call.done(Errno::io);  // nobody reads it
-        if (system_of(call.p).is_live && node->size >= live_output)
-            return call.ask_host(Request::output, transfer.file->node, 0);
-        transfer.file->offset = node->size;
-    }
-    transfer.offset = transfer.file->offset;
+    if (call.me->progress == 0 && node->flags & node_is_ended)
+        return call.done(Errno::io);  // nobody reads it
+    if (system_of(call.p).is_live && node->size >= live_output)
+        return call.ask_host(Request::output, transfer.file->node, 0);
+    // The host may have taken away what there was, between two pieces too.
+    transfer.offset = node->size - call.me->progress;
     return write_pieces(call, transfer);
 }
 
