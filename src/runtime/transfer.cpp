@@ -7,7 +7,8 @@ namespace {
 
 // A live process's output waits for the host once there is that much of it.
 constexpr u64 live_output = 64 << 10;
-constexpr u32 max_vectors = 1024;  // as elsewhere: then EINVAL
+constexpr u32 max_vectors = 1024;         // as elsewhere: then EINVAL
+constexpr u64 max_transfer = 0x7fffffff;  // bytes; of more, the first are moved
 
 u64 at_most(u64 a, u64 b) { return a < b ? a : b; }
 
@@ -29,6 +30,11 @@ Piece piece_at(const Call& call, u32 vectors, u32 vector_count, u64 skip) {
         skip -= count;
     }
     return {Errno::success, 0, 0};
+}
+
+// Before the first byte moves, so that a call which fails has done nothing.
+Errno check_vectors(const Call& call, u32 vectors, u32 vector_count) {
+    return piece_at(call, vectors, vector_count, ~u64{0}).error;
 }
 
 // Copies now, or leaves it to all lanes: then the call comes again.
@@ -72,9 +78,8 @@ Outcome read_pieces(Call& call, const Transfer& transfer) {
         u64 done = call.me->progress, at = transfer.offset + done;
         Piece piece = piece_at(call, transfer.vectors, transfer.vector_count, done);
         if (piece.error != Errno::success) return call.done(piece.error);
-        u64 left = at < node->size ? node->size - at : 0;
-        if (piece.count == 0 || left == 0 || done + piece.count > 0x7fffffff)
-            return finish(call, transfer, done);
+        u64 left = at_most(at < node->size ? node->size - at : 0, max_transfer - done);
+        if (piece.count == 0 || left == 0) return finish(call, transfer, done);
         u64 within = at % file_block;
         u64 count = at_most(at_most(piece.count, left), file_block - within);
         bool is_cold;
@@ -94,8 +99,8 @@ Outcome write_pieces(Call& call, const Transfer& transfer) {
         u64 done = call.me->progress, at = transfer.offset + done;
         Piece piece = piece_at(call, transfer.vectors, transfer.vector_count, done);
         if (piece.error != Errno::success) return call.done(piece.error);
-        if (piece.count == 0 || done + piece.count > 0x7fffffff)
-            return finish(call, transfer, done);
+        piece.count = at_most(piece.count, max_transfer - done);
+        if (piece.count == 0) return finish(call, transfer, done);
         if (at >= max_file) return done > 0 ? finish(call, transfer, done) : call.done(Errno::fbig);
         u64 within = at % file_block;
         u64 count = at_most(piece.count, file_block - within);
@@ -166,6 +171,10 @@ Outcome call_transfer(Call& call, SystemCall which) {
     if (transfer.file->kind == DescriptorKind::directory) return call.done(Errno::isdir);
     if (transfer.vector_count > max_vectors) return call.done(Errno::inval);
     if (call.in(transfer.result_at, 4) == nullptr) return call.done(Errno::fault);
+    if (call.me->progress == 0) {
+        error = check_vectors(call, transfer.vectors, transfer.vector_count);
+        if (error != Errno::success) return call.done(error);
+    }
     if (is_write && transfer.file->kind == DescriptorKind::file &&
         is_base(call.p, transfer.file->node)) {
         if (own_node(call.owner(), transfer.file->node) == 0) return call.done(Errno::nospc);

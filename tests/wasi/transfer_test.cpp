@@ -1,6 +1,4 @@
 // fd_read, fd_write, fd_pread, fd_pwrite, of files and of streams.
-#include <sys/mman.h>
-
 #include "fixture.h"
 
 namespace gpurun::test {
@@ -135,6 +133,50 @@ TEST_F(Transfer, Vectors) {
     for (u32 result : {Caller::memory_size - 3, ~0u})
         for (SystemCall which : {SystemCall::fd_write, SystemCall::fd_read})
             EXPECT_EQ(g.call(which, {fd, Caller::vectors + 1, 1, result}), Errno::fault);
+}
+
+TEST_F(Transfer, ThatFailsHasDoneNothing) {
+    Caller& g = guest();
+    u32 fd = open("a.txt");
+    auto set = [&](u32 i, u32 address, u32 size) {
+        g.store<u32>(Caller::vectors + i * 8, address);
+        g.store<u32>(Caller::vectors + i * 8 + 4, size);
+    };
+    g.put(Caller::buffer, "12345");
+    set(0, Caller::buffer, 5);
+    for (auto [address, size] : {std::pair<u32, u32>{Caller::memory_size - 4, 5},
+                                 {Caller::memory_size + 1, 0},
+                                 {~0u, 1},
+                                 {~0u, ~0u},
+                                 {0, ~0u},
+                                 {1, Caller::memory_size}}) {
+        set(1, address, size);
+        for (SystemCall which : {SystemCall::fd_write, SystemCall::fd_read})
+            EXPECT_EQ(g.call(which, {fd, Caller::vectors, 2, Caller::result}), Errno::fault);
+        for (SystemCall which : {SystemCall::fd_pwrite, SystemCall::fd_pread})
+            EXPECT_EQ(g.call(which, {fd, Caller::vectors, 2, 0, Caller::result}), Errno::fault);
+    }
+    EXPECT_EQ(g.bytes(Caller::buffer, 5), "12345");
+    EXPECT_EQ(read(fd), "hello, world");
+}
+
+// More than 2 GiB in a vector: a part is read or written, not nothing, which would be the end.
+TEST_F(Transfer, OfTwoGigabytes) {
+    constexpr u64 size = u64{5} << 29;
+    options.arena_size = 64 << 20;
+    Caller huge(system(), 0, size);
+    u32 fd = ~0u;
+    EXPECT_EQ(huge.open("a.txt", fd), Errno::success);
+    huge.store<u32>(Caller::vectors, Caller::buffer);
+    huge.store<u32>(Caller::vectors + 4, u32(size - Caller::buffer));
+    auto call = [&](SystemCall which) {
+        return huge.call(which, {fd, Caller::vectors, 1, Caller::result});
+    };
+    EXPECT_EQ(call(SystemCall::fd_read), Errno::success);
+    EXPECT_EQ(huge.load<u32>(Caller::result), 12u);
+    EXPECT_EQ(huge.bytes(Caller::buffer, 12), "hello, world");
+    EXPECT_EQ(call(SystemCall::fd_write), Errno::success);  // what memory there is
+    EXPECT_GT(huge.load<u32>(Caller::result), 1u << 20);
 }
 
 // Long output of a live process is taken away while it is being written.
