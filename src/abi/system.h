@@ -147,8 +147,18 @@ enum class Request : u32 {
     input,   // more of standard input
     output,  // standard output or error is to be taken away
     block,   // request_node's block request_at
-    call,    // a host function: request_at is its number
+    call,    // host function request_at, as HostCallBlock request_node says
 };
+
+// A call of a host function, while the process waits for it.
+struct HostCallBlock {
+    u32 status;                  // host_call_*
+    u32 result_words;            // written by the host
+    u64 memory_at, memory_size;  // the caller's memory 0, in the process's bytes
+    // Argument words follow; the host puts result words in their place.
+};
+static_assert(sizeof(HostCallBlock) == 24);
+inline constexpr u32 host_call_asked = 0, host_call_done = 1, host_call_failed = 2;
 
 struct ProcessBlock {
     u32 id;

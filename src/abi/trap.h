@@ -28,7 +28,8 @@ namespace gpurun {
     TRAP(unaligned_atomic, "unaligned atomic")                           \
     TRAP(expected_shared_memory, "expected shared memory")               \
     TRAP(heap_exhausted, "object heap exhausted")                        \
-    TRAP(system_memory_exhausted, "no system memory for the process")
+    TRAP(system_memory_exhausted, "no system memory for the process")    \
+    TRAP(host_function_failed, "a host function failed")
 
 enum class Trap : u32 {
     none,

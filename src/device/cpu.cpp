@@ -173,7 +173,7 @@ private:
 // ---- bursts ------------------------------------------------------------------------
 
 // One thread's slot: the memory that its processes use one after another.
-class Slot {
+class Slot final : public WaitingProcess {
 public:
     Slot(const Burst& burst, const u64* code, Reservation words, Reservation bytes)
         : burst_(burst),
@@ -229,7 +229,15 @@ public:
         u64 most = u64{3600} * 1'000'000'000;
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
-    Handle block() const { return process_.words[process_block]; }
+    Handle block() const override { return process_.words[process_block]; }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        std::copy_n(process_.bytes + offset, bytes.size(), bytes.begin());
+        return {};
+    }
+    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
+        std::ranges::copy(bytes, process_.bytes + offset);
+        return {};
+    }
     void wake() { process_.words[burst_.thread + thread_state] = u32(ThreadState::ready); }
 
     void verify(u32 id) const {
@@ -343,7 +351,7 @@ private:
             // One at a time: what it does to system memory is not for several at once.
             static std::mutex mutex;
             std::lock_guard lock(mutex);
-            Result<void> served = burst_.serve ? burst_.serve(turn.slot.block()) : Result<void>();
+            Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
             if (!served && !problem_) problem_ = served.error();
             turn.slot.wake();
         } else if (state == ThreadState::sleeping) {

@@ -43,16 +43,50 @@ struct PartMemory {
     Buffer code, template_words, template_bytes, arguments, results, next, words, bytes, lanes;
 };
 
+class CudaWaiting final : public WaitingProcess {
+public:
+    CudaWaiting(CudaDevice& device, const Burst& part, const PartMemory& memory, u64 slot,
+                gpurun::Handle block)
+        : device_(device), part_(part), memory_(memory), slot_(slot), block_(block) {}
+
+    gpurun::Handle block() const override { return block_; }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        return device_.copy_out(bytes.data(), at(offset), bytes.size());
+    }
+    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
+        // Whoever has the slot next gets all of it afresh.
+        static constexpr u32 all_dirty = ~u32{0};
+        u64 warp = slot_ / warp_lanes, lane = slot_ % warp_lanes;
+        u64 word = (warp * part_.words.size() + part_.thread + thread_dirty) * warp_lanes + lane;
+        TRY(device_.copy_in(memory_.words.at() + word * 4, &all_dirty, sizeof all_dirty));
+        return device_.copy_in(at(offset), bytes.data(), bytes.size());
+    }
+
+private:
+    DevicePointer at(u64 offset) const {
+        return memory_.bytes.at() + slot_ * part_.bytes_per_process + offset;
+    }
+
+    CudaDevice& device_;
+    const Burst& part_;
+    const PartMemory& memory_;
+    u64 slot_;
+    gpurun::Handle block_;
+};
+
 // What lanes of a parked kernel wait for.
-Result<void> serve_lanes(CudaDevice& device, const Burst& part, const Buffer& lanes, u64 count) {
+Result<void> serve_lanes(CudaDevice& device, const Burst& part, const PartMemory& memory,
+                         u64 count) {
     std::vector<LaneState> states(count);
-    TRY(device.copy_out(states.data(), lanes.at(), count * sizeof(LaneState)));
-    for (LaneState& state : states) {
+    TRY(device.copy_out(states.data(), memory.lanes.at(), count * sizeof(LaneState)));
+    for (u64 slot = 0; slot < count; slot++) {
+        LaneState& state = states[slot];
         if (!(state.flags & lane_waits_for_host)) continue;
-        if (part.serve) TRY(part.serve(state.block));
+        CudaWaiting process(device, part, memory, slot, state.block);
+        if (part.serve) TRY(part.serve(process));
         state.flags &= ~lane_waits_for_host;
     }
-    return device.copy_in(lanes.at(), states.data(), count * sizeof(LaneState));
+    return device.copy_in(memory.lanes.at(), states.data(), count * sizeof(LaneState));
 }
 
 }  // namespace
@@ -158,7 +192,7 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
         TRY(copy_out(&counted, counters.at(), sizeof counted));
         if (counted.waiting == 0 || outcome.stop_seconds) break;
         for (usize i = 0; i < parts.size(); i++)
-            TRY(serve_lanes(*this, parts[i], memory[i].lanes, plans[i].warps * warp_lanes));
+            TRY(serve_lanes(*this, parts[i], memory[i], plans[i].warps * warp_lanes));
         const u64 none = 0;
         TRY(copy_in(counters.at() + offsetof(BurstCounters, waiting), &none, sizeof none));
     } while (true);

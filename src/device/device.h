@@ -81,6 +81,16 @@ public:
     virtual Result<ThreadState> step(u32 thread, u64 count) = 0;
 };
 
+// A process of a burst that waits for the host, and its linear memories.
+class WaitingProcess {
+public:
+    virtual ~WaitingProcess() = default;
+    virtual Handle block() const = 0;
+    // Ranges are the caller's to keep inside Burst::bytes_per_process.
+    virtual Result<void> read_bytes(u64 offset, std::span<u8> bytes) = 0;
+    virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
+};
+
 // Many processes of one template, each with arguments of its own, run to their end.
 struct Burst {
     std::vector<u64> code;
@@ -94,8 +104,8 @@ struct Burst {
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;      // argument_words for each process
     SystemMemory* system = nullptr;  // of the same device; each process begins there
-    // Fulfils the request of the process whose block that is; it goes on afterwards.
-    std::function<Result<void>(Handle block)> serve;
+    // Fulfils a process's request; it goes on afterwards.
+    std::function<Result<void>(WaitingProcess& process)> serve;
     bool is_watched = false;  // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};     // the process that fails its check, to test that
 };

@@ -42,7 +42,8 @@ u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module,
 StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module,
                            const BurstOptions& options) {
     StoreOptions store;
-    store.instances = module.imports.empty() ? 1 : 2;  // the runtime's functions are one
+    // The runtime's functions are one, the host's another.
+    store.instances = module.imports.empty() ? 1 : 3;
     store.table_growth = 64;
     store.fuel = options.fuel;
     store.is_watched = options.is_watched;
@@ -147,6 +148,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     for (const auto& [module, options] : jobs) {
         std::unique_ptr<Store> store =
             TRY(Store::create(store_options(device.info(), *module, options)));
+        TRY(store->offer(options.host_functions));
         std::vector<Extern> imports = TRY(store->system_imports(*module));
         Store::Instantiated made = TRY(store->instantiate(module, imports, control));
         if (made.completion.kind != Completion::Kind::returned)
@@ -169,8 +171,8 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     }
     for (usize i = 0; i < parts.size(); i++)
         if (parts[i].system)
-            bursts[i].serve = [&parts, i](Handle block) {
-                return parts[i].system->bring_block(block);
+            bursts[i].serve = [&parts, &jobs, i](device::WaitingProcess& process) {
+                return parts[i].system->fulfil(process, jobs[i].options.host_functions);
             };
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     for (BurstReport::Part& part : parts)

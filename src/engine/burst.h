@@ -22,6 +22,7 @@ struct BurstOptions {
     bool is_watched = false;     // as in StoreOptions
     u32 spoilt = ~u32{0};        // the process whose watch must fail, to test that
     host::SystemOptions system;  // arena_size 0: what suits the device; for modules with imports
+    std::vector<HostFunction> host_functions;
 };
 
 // What one part of a burst runs.

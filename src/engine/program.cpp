@@ -18,6 +18,7 @@ namespace {
 using device::RunControl;
 using device::SystemMemory;
 using std::chrono::steady_clock;
+using wasm::ValType;
 
 u64 offset_of(Handle handle) { return u64(handle) << handle_shift; }
 
@@ -32,10 +33,74 @@ Result<void> write_value(SystemMemory& system, u64 offset, const T& value) {
     return system.write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
 }
 
+// A call of a host function, with the guest's memory on the device.
+class StagedCall final : public HostCall {
+public:
+    StagedCall(device::WaitingProcess& waiting, u32 number, const HostCallBlock& block)
+        : waiting_(waiting), number_(number), block_(block) {}
+
+    void set_arguments(const wasm::FuncType& type, std::span<const u32> words) {
+        for (ValType param : type.params) {
+            Value value{param};
+            std::copy_n(words.begin(), translate::words_of(param), value.bits.word);
+            words = words.subspan(translate::words_of(param));
+            arguments_.push_back(value);
+        }
+    }
+    const HostCallBlock& block() const { return block_; }
+
+    u32 process() const override { return number_; }
+    std::span<const Value> arguments() const override { return arguments_; }
+    u64 memory_size() const override { return block_.memory_size; }
+    Result<void> read_memory(u64 address, std::span<u8> bytes) override {
+        TRY(check(address, bytes.size()));
+        return waiting_.read_bytes(block_.memory_at + address, bytes);
+    }
+    Result<void> write_memory(u64 address, std::span<const u8> bytes) override {
+        TRY(check(address, bytes.size()));
+        return waiting_.write_bytes(block_.memory_at + address, bytes);
+    }
+
+private:
+    Result<void> check(u64 address, u64 size) const {
+        if (address <= block_.memory_size && size <= block_.memory_size - address) return {};
+        return Error{format("%llu bytes at %llu are not in the guest's memory of %llu",
+                            (unsigned long long)size, (unsigned long long)address,
+                            (unsigned long long)block_.memory_size)};
+    }
+
+    device::WaitingProcess& waiting_;
+    u32 number_;
+    HostCallBlock block_;
+    std::vector<Value> arguments_;
+};
+
+// The one process of a Space.
+class SoleProcess final : public device::WaitingProcess {
+public:
+    SoleProcess(device::Space& space, Handle block) : space_(space), block_(block) {}
+    Handle block() const override { return block_; }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        return space_.read_bytes(offset, bytes);
+    }
+    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
+        return space_.write_bytes(offset, bytes);
+    }
+
+private:
+    device::Space& space_;
+    Handle block_;
+};
+
 class Runner {
 public:
-    Runner(System& system, Store& store, const RunControl& control)
-        : all_(system), system_(system.memory()), store_(store), control_(control) {}
+    Runner(System& system, Store& store, std::span<const HostFunction> functions,
+           const RunControl& control)
+        : all_(system),
+          system_(system.memory()),
+          store_(store),
+          functions_(functions),
+          control_(control) {}
 
     // Goes on with the thread until it ends or is stopped.
     Result<ThreadState> run() {
@@ -137,8 +202,10 @@ private:
         ProcessBlock me = TRY(process());
         switch (me.request) {
             case Request::input: return bring_input(me);
-            case Request::block: {
-                TRY(all_.bring_block(block_));
+            case Request::block:
+            case Request::call: {
+                SoleProcess sole(store_.space(), block_);
+                TRY(all_.fulfil(sole, functions_));
                 return true;
             }
             default: return true;  // output: it was taken away
@@ -175,6 +242,7 @@ private:
     System& all_;
     SystemMemory& system_;
     Store& store_;
+    std::span<const HostFunction> functions_;
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
@@ -197,10 +265,50 @@ Result<System> System::make(device::Device& device, const host::SystemOptions& o
     return system;
 }
 
-Result<void> System::bring_block(Handle process) {
-    u64 at = offset_of(process);
+Result<void> System::fulfil(device::WaitingProcess& process,
+                            std::span<const HostFunction> functions) {
+    u64 at = offset_of(process.block());
     ProcessBlock me = TRY(read_value<ProcessBlock>(*memory_, at));
-    if (me.request != Request::block) return {};
+    if (me.request == Request::block) return bring_block(me, at);
+    if (me.request == Request::call) return call_host(process, me, functions);
+    return {};
+}
+
+// The device's numbers are checked before they are followed.
+Result<void> System::call_host(device::WaitingProcess& process, const ProcessBlock& me,
+                               std::span<const HostFunction> functions) {
+    u64 at = offset_of(me.request_node);
+    if (me.request_at >= functions.size() || at + sizeof(HostCallBlock) > memory_->size())
+        return Error{"system memory is damaged: a call of a host function"};
+    const HostFunction& function = functions[me.request_at];
+    StagedCall call(process, me.id, TRY(read_value<HostCallBlock>(*memory_, at)));
+    u64 words = 0;
+    for (ValType type : function.type.params) words += translate::words_of(type);
+    std::vector<u32> arguments(words);
+    TRY(memory_->read(at + sizeof(HostCallBlock),
+                      {reinterpret_cast<u8*>(arguments.data()), words * 4}));
+    call.set_arguments(function.type, arguments);
+
+    Result<std::vector<Value>> results = function.call(call);
+    HostCallBlock answer = call.block();
+    std::vector<u32> result_words;
+    bool is_done = results && results->size() == function.type.results.size();
+    for (usize i = 0; is_done && i < results->size(); i++) {
+        const Value& value = (*results)[i];
+        is_done = value.type == function.type.results[i];
+        result_words.insert(result_words.end(), value.bits.word,
+                            value.bits.word + translate::words_of(value.type));
+    }
+    answer.status = is_done ? host_call_done : host_call_failed;
+    answer.result_words = is_done ? u32(result_words.size()) : 0;
+    if (is_done)
+        TRY(memory_->write(
+            at + sizeof(HostCallBlock),
+            {reinterpret_cast<const u8*>(result_words.data()), result_words.size() * 4}));
+    return write_value(*memory_, at, answer);
+}
+
+Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
     Node node = TRY(read_value<Node>(*memory_, offset_of(me.request_node)));
     u64 entry = offset_of(node.content) + me.request_at * sizeof(Handle);
     bool is_there = me.request_at < node.content_count;
@@ -235,11 +343,12 @@ Result<ProgramEnding> run_program(device::Device& device,
     options.system.is_live = true;
     System system = TRY(System::make(device, options.system));
     std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, &system.memory()));
+    TRY(store->offer(options.host_functions));
     std::vector<Extern> imports = TRY(store->system_imports(*module));
     ProgramEnding ending;
     Store::Instantiated made = TRY(store->instantiate(module, imports, control));
     ending.completion = std::move(made.completion);
-    Runner runner(system, *store, control);
+    Runner runner(system, *store, options.host_functions, control);
     // Libraries have an initialiser of their own.
     std::vector<std::pair<std::string, std::vector<Value>>> calls;
     if (options.function != "_start" && module->find_export("_initialize"))

@@ -14,6 +14,7 @@ struct ProgramOptions {
     StoreOptions limits;
     std::string function = "_start";
     std::vector<Value> arguments;  // of the function
+    std::vector<HostFunction> host_functions;
 };
 
 struct ProgramEnding {
@@ -35,12 +36,17 @@ public:
 
     device::SystemMemory& memory() { return *memory_; }
     const host::SystemImage& image() const { return *image_; }
-    // Brings the piece of a file that a process asks for; it gets an error if that cannot be read.
-    Result<void> bring_block(Handle process);
+    // What a process asks for, but input and output: a piece of a file, which it gets or an error;
+    // a call of a host function.
+    Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions);
     // All that is in use, but for what was brought.
     Result<std::vector<u8>> read_all();
 
 private:
+    Result<void> bring_block(const ProcessBlock& me, u64 at);
+    Result<void> call_host(device::WaitingProcess& process, const ProcessBlock& me,
+                           std::span<const HostFunction> functions);
+
     std::unique_ptr<device::SystemMemory> memory_;
     std::unique_ptr<host::SystemImage> image_;
     u64 next_brought_ = 0;  // byte offset

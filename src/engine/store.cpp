@@ -32,13 +32,6 @@ void append_bytes(std::vector<u64>& to, std::span<const u8> bytes) {
     if (!bytes.empty()) std::memcpy(to.data() + at, bytes.data(), bytes.size());
 }
 
-Result<translate::Code> timed_translation(const wasm::Module& module,
-                                          const translate::Options& options) {
-    PhaseTimer timer(Phase::translate);
-    return &module == &*system_module() ? translate::translate_system(module)
-                                        : translate::translate(module, options);
-}
-
 }  // namespace
 
 StoreOptions options_for(const device::DeviceInfo& device) {
@@ -201,12 +194,19 @@ Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
     return ids;
 }
 
+Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm::Module>& module) {
+    PhaseTimer timer(Phase::translate);
+    if (module == host_module_) return translate::translate_system(*module, first_host_function());
+    if (module == system_module_) return translate::translate_system(*module, 0);
+    translate::Options options;
+    options.metered = options_.fuel.has_value();
+    return translate::translate(*module, options);
+}
+
 Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_ptr) {
     if (auto found = code_of_.find(module_ptr.get()); found != code_of_.end()) return found->second;
     const wasm::Module& module = *module_ptr;
-    translate::Options options;
-    options.metered = options_.fuel.has_value();
-    translate::Code code = TRY(timed_translation(module, options));
+    translate::Code code = TRY(translate_module(module_ptr));
     std::vector<u32> types = TRY(add_types(module));
     u32 begin = next_code_;
     TRY(append_code(code.words));

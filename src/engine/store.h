@@ -12,6 +12,7 @@
 #include "abi/trap.h"
 #include "base/result.h"
 #include "device/device.h"
+#include "engine/host_function.h"
 #include "engine/value.h"
 #include "translate/translate.h"
 #include "wasm/module.h"
@@ -94,8 +95,10 @@ public:
                                                  device::Device& device,
                                                  device::SystemMemory* system = nullptr);
 
-    // What a module imports, as far as the runtime offers it: WASI, and the module gpu. An Error
-    // names the first import that nobody offers.
+    // Functions of the host that modules may import; once, before them.
+    Result<void> offer(std::span<const HostFunction> functions);
+    // What a module imports, as far as the host or the runtime offers it: WASI, and the module
+    // gpu. An Error names the first import that nobody offers.
     Result<std::vector<Extern>> system_imports(const wasm::Module& module);
 
     // Imports in the module's order. An Error means that it could not be linked; whatever
@@ -171,6 +174,7 @@ private:
 
     explicit Store(const StoreOptions& options) : options_(options) {}
     Result<void> prepare(device::Device& device);
+    Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
     wasm::ValType store_type(wasm::ValType type, const std::vector<u32>& types) const;
@@ -193,6 +197,9 @@ private:
     device::SystemMemory* system_ = nullptr;
     std::unique_ptr<device::Space> space_;
     Instance* system_instance_ = nullptr;
+    std::shared_ptr<const wasm::Module> system_module_, host_module_;
+    Instance* host_instance_ = nullptr;
+    std::vector<std::pair<std::string, std::string>> host_names_;
     wasm::TypeTable types_;
     std::vector<u32> type_positions_;  // the store's type -> its TypeInfo, 0 if none is loaded
     struct MappedFunction {

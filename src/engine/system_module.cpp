@@ -1,6 +1,8 @@
 // Made from system_calls.def, and imports that it satisfies.
 #include "engine/system_module.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/format.h"
 #include "engine/store.h"
@@ -20,7 +22,7 @@ constexpr SystemRow rows[] = {
 #include "abi/system_calls.def"
 };
 
-std::string types(std::string_view letters, const char* keyword) {
+std::string type_list(std::string_view letters, const char* keyword) {
     std::string text;
     for (char letter : letters) {
         const char* type = letter == 'i'   ? "i32"
@@ -32,18 +34,33 @@ std::string types(std::string_view letters, const char* keyword) {
     return text;
 }
 
-std::shared_ptr<const wasm::Module> make_module() {
-    std::string text = "(module";
-    for (const SystemRow& row : rows)
-        text +=
-            format("\n(func $%.*s (export \"%.*s\")%s%s unreachable)", int(row.name.size()),
-                   row.name.data(), int(row.name.size()), row.name.data(),
-                   types(row.parameters, "param").c_str(), types(row.results, "result").c_str());
-    Result<text::Assembled> assembled = text::assemble(text + ")", "system");
+std::string type_list(const std::vector<wasm::ValType>& list, const char* keyword) {
+    std::string text;
+    for (wasm::ValType type : list)
+        text += format(" (%s %s)", keyword, wasm::TypeTable().name(type).c_str());
+    return text;
+}
+
+std::string function_text(const std::string& name, const std::string& params,
+                          const std::string& results) {
+    return format("\n(func (export \"%s\")%s%s unreachable)", name.c_str(), params.c_str(),
+                  results.c_str());
+}
+
+std::shared_ptr<const wasm::Module> make_module(const std::string& functions) {
+    Result<text::Assembled> assembled = text::assemble("(module" + functions + ")", "system");
     CHECK(assembled);
     auto module = wasm::load(std::move(assembled->bytes));
     CHECK(module);
     return std::move(*module);
+}
+
+std::shared_ptr<const wasm::Module> make_system_module() {
+    std::string text;
+    for (const SystemRow& row : rows)
+        text += function_text(std::string(row.name), type_list(row.parameters, "param"),
+                              type_list(row.results, "result"));
+    return make_module(text);
 }
 
 const SystemRow* find_row(const wasm::Import& import) {
@@ -55,21 +72,51 @@ const SystemRow* find_row(const wasm::Import& import) {
 }  // namespace
 
 const std::shared_ptr<const wasm::Module>& system_module() {
-    static const std::shared_ptr<const wasm::Module> module = make_module();
+    static const std::shared_ptr<const wasm::Module> module = make_system_module();
     return module;
+}
+
+u32 first_host_function() { return u32(std::size(rows)); }
+
+Result<void> Store::offer(std::span<const HostFunction> functions) {
+    CHECK(host_instance_ == nullptr);
+    std::string text;
+    for (usize i = 0; i < functions.size(); i++) {
+        const wasm::FuncType& type = functions[i].type;
+        for (const auto* list : {&type.params, &type.results})
+            for (wasm::ValType value : *list)
+                if (value.is_ref())
+                    return Error{format("host function \"%s\" \"%s\" has references in its type",
+                                        functions[i].module.c_str(), functions[i].name.c_str())};
+        text += function_text(std::to_string(i), type_list(type.params, "param"),
+                              type_list(type.results, "result"));
+        host_names_.emplace_back(functions[i].module, functions[i].name);
+    }
+    if (functions.empty()) return {};
+    host_module_ = make_module(text);
+    host_instance_ = TRY(instantiate(host_module_, {}, {})).instance;
+    return {};
 }
 
 Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
     std::vector<Extern> imports;
     for (const wasm::Import& import : module.imports) {
+        auto host = std::ranges::find(host_names_, std::pair(import.module, import.name));
+        if (import.kind == wasm::ExternKind::func && host != host_names_.end()) {
+            std::string number = std::to_string(host - host_names_.begin());
+            imports.push_back(*find_export(*host_instance_, number));
+            continue;
+        }
         const SystemRow* row = find_row(import);
         if (row == nullptr || import.kind != wasm::ExternKind::func)
             return Error{
                 format("unknown import \"%s\" \"%s\"; the runtime offers "
                        "wasi_snapshot_preview1 and gpu",
-                       std::string(import.module).c_str(), std::string(import.name).c_str())};
-        if (system_instance_ == nullptr)
-            system_instance_ = TRY(instantiate(system_module(), {}, {})).instance;
+                       import.module.c_str(), import.name.c_str())};
+        if (system_instance_ == nullptr) {
+            system_module_ = system_module();
+            system_instance_ = TRY(instantiate(system_module_, {}, {})).instance;
+        }
         imports.push_back(*find_export(*system_instance_, row->name));
     }
     return imports;

@@ -8,5 +8,7 @@
 namespace gpurun::engine {
 
 const std::shared_ptr<const wasm::Module>& system_module();
+// The numbers that host functions have begin after those of the system calls.
+u32 first_host_function();
 
 }  // namespace gpurun::engine

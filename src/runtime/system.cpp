@@ -99,6 +99,34 @@ Outcome no_socket(Call& call) {
     return call.done(error);
 }
 
+// The first time the arguments are put where the host finds them; then its results are there.
+Outcome call_host_function(Call& call, u32 number, u32 most_words) {
+    const u64 size = sizeof(HostCallBlock) + most_words * 4;
+    if (call.me->progress == 0) {
+        Handle made = take_block(call.p, size);
+        if (made == 0) return trap(call.r, Trap::system_memory_exhausted);
+        HostCallBlock* block = at_handle<HostCallBlock>(call.p, made);
+        block->status = host_call_asked;
+        block->result_words = 0;
+        block->memory_at = u64(call.memory.base - call.p.bytes);
+        block->memory_size = call.memory.size;
+        u32* words = reinterpret_cast<u32*>(block + 1);
+        for (u32 i = 0; i < most_words; i++) words[i] = word(call.r.fp, i);
+        call.me->progress = made;
+        return call.ask_host(Request::call, made, number);
+    }
+    Handle made = Handle(call.me->progress);
+    HostCallBlock* block = at_handle<HostCallBlock>(call.p, made);
+    const u32 status = block->status, count = block->result_words;
+    if (status == host_call_asked) return call.ask_host(Request::call, made, number);
+    const u32* words = reinterpret_cast<const u32*>(block + 1);
+    for (u32 i = 0; i < count && i < most_words; i++) word(call.r.fp, i) = words[i];
+    give_block(call.p, made, size);
+    call.me->progress = 0;
+    if (status != host_call_done) return trap(call.r, Trap::host_function_failed);
+    return call.done();
+}
+
 }  // namespace
 
 Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
@@ -107,6 +135,8 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     Call call{p, thread, r, me, caller_memory(p, r)};
     const SystemHeader& system = system_of(p);
     SystemCall which = SystemCall(imm_of(w));
+    if (which >= SystemCall::count)
+        return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
     switch (which) {
         case SystemCall::args_get:
             return call.done(get_strings(call, system.arguments, system.argument_bytes,

@@ -113,14 +113,14 @@ Result<Code> translate(const wasm::Module& module, const Options& options) {
     return result;
 }
 
-Result<Code> translate_system(const wasm::Module& module) {
+Result<Code> translate_system(const wasm::Module& module, u32 first) {
     Code result{{}, {}, 0, InstanceLayout(module)};
     for (u32 func = 0; func < module.funcs.size(); func++) {
         const wasm::FuncType& type = module.func_type(func);
         u32 slots = std::max(words_of(type.params), words_of(type.results));
         result.entries.push_back(u32(result.words.size()));
         result.words.push_back(code_word(CodeOp::enter, 0, 0, slots + record_words));
-        result.words.push_back(code_word_imm(CodeOp::system, 0, func));
+        result.words.push_back(code_word_imm(CodeOp::system, slots, first + func));
         result.words.push_back(code_word(CodeOp::ret));
     }
     FunctionTranslator instantiate(module, result.layout, false);

@@ -26,8 +26,8 @@ struct Code {
 
 // Fails only for functions whose frames exceed max_frame_slots.
 Result<Code> translate(const wasm::Module& module, const Options& options);
-// The same for a module whose functions stand for the system calls of their numbers.
-Result<Code> translate_system(const wasm::Module& module);
+// The same for a module whose functions stand for system calls, from number `first` on.
+Result<Code> translate_system(const wasm::Module& module, u32 first);
 
 inline constexpr u32 max_frame_slots = 65'535;  // fields of an instruction have 16 bits
 
