@@ -56,16 +56,17 @@ bool is_ready(const Call& call, const Subscription& subscription, Event& event) 
         subscription.type == wasi::event_fd_read ? wasi::right_fd_read : wasi::right_fd_write;
     if (file == nullptr) {
         event.error = Errno::badf;
-    } else if (!(file->rights & (wasi::right_poll_fd_readwrite | right))) {
+    } else if (u64 needs = wasi::right_poll_fd_readwrite | right; (file->rights & needs) != needs) {
         event.error = Errno::notcapable;
     } else if (subscription.type == wasi::event_fd_read) {
-        const Node* node = node_at(call.p, file->node);
+        Node* node = node_at(call.p, file->node);
         event.bytes = node->size > file->offset ? node->size - file->offset : 0;
         if (file->kind != DescriptorKind::stream || event.bytes > 0) return true;
         if (node->flags & node_is_ended || !system_of(call.p).is_live) {
             event.flags = 1;  // hangup
             return true;
         }
+        node->size = file->offset = 0;  // all of it was read: what comes is to be read from there
         return false;
     } else {
         event.bytes = file_block;
