@@ -32,6 +32,7 @@ class Case:
     absent: tuple = ()          # files that must not
     native: bool = True         # whether the native program can show what is right
     many: bool = True           # whether equal processes must print equal things
+    stack: int = 0              # --stack for many processes, whose stacks are small unless asked for
     only: str = ""              # "current": the current Rust alone
 
 
@@ -98,8 +99,8 @@ program("json", "examples/json/json.rs",
         case("compact", "--compact", stdin=f"  [ {JSON} ,\n\t{JSON}]  \n"),
         case("sorted", "--sort", "--indent", 4, stdin=JSON),
         case("scalar", stdin='"' + UNICODE.strip() + '"'),
-        case("deep", "--indent", 0, stdin="[" * 500 + "]" * 500),
-        case("too_deep", stdin="[" * 501 + "]" * 501, code=1),
+        case("deep", "--indent", 0, stdin="[" * 500 + "]" * 500, stack=65536),
+        case("too_deep", stdin="[" * 501 + "]" * 501, code=1, stack=65536),
         case("many", "--compact", stdin="[" + ",".join(f'{{"id":{i},"x":"{i * i}"}}' for i in range(400)) + "]"),
         case("error_comma", stdin='{"a": 1,\n "b": [1, 2,]}', code=1),
         case("error_end", stdin='{"a": "b', code=1),
@@ -115,8 +116,8 @@ program("nbody", "examples/nbody/nbody.c",
         case("wrong", "-1", code=2), libraries=["-lm"])
 
 program("life", "examples/life/life.c",
-        case("noise", 64, 24, 100, 7),
         case("glider", 10, 10, 20, stdin=".#\n..#\n###\n"),
+        case("noise", 64, 24, 100, 7),
         case("nothing", 5, 4, 3),
         case("larger", 200, 100, 20, 42),
         case("wrong", 5, "five", 1, code=2),
@@ -239,6 +240,13 @@ program("c_isolation", "tests/std/c/isolation.c",
 
 program("c_mixed", "tests/std/c/mixed.c",
         case("fine", 12), case("trap", 20, code=134, stderr=[], native=False), case("three", 21, code=3))
+program("c_endings", "tests/std/c/endings.c",
+        case("exit", "exit", files={"old.txt": "old"}, code=5, written=["made.txt"], absent=["old.txt"]),
+        case("trap", "trap", files={"old.txt": "old"}, code=134, stderr=[], written=["made.txt"], native=False,
+             absent=["old.txt"]),
+        case("change", "change", files={"given.txt": "1\n", "other.txt": "2\n", "third.txt": "3\n"},
+             written=["given.txt", "link.txt", "taken.txt", "new.txt"]),
+        case("ask", "ask", stdin="Ada\nAlan\n"))
 # A native program may go where it wants: what is right is that nothing is allowed.
 program("c_escapes", "tests/std/c/escapes.c", case("all", files={}, native=False))
 

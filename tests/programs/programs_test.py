@@ -1,33 +1,35 @@
 #!/usr/bin/env python3
 """Runs the programs of manifest.py and compares what they print, write and exit with.
 
-    programs_test.py --gpu-run PATH --guests DIR [--device cpu] [--instances 1,33,1000] [NAME...]
+    programs_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--instances 1,33,1000] [NAME...]
 
-DIR is what scripts/build-guests made. NAME is a program, a program/case, or a module without its
+DIR is what scripts/build-guests made (build/guests). NAME is a program, a program/case, or a module without its
 .wasm (wc.current). PATH may be any command that understands --dir HOST::GUEST, --env K=V and
 --argv0 NAME before the module; options that are not understood elsewhere (--device, --instances)
 are passed only if given. With more than one of --instances, each case is run with each number of
-processes, and all of them must do what one does.
+processes, and all of them must do what one does: with --out, where output and files of each are
+compared, or with --grouped as gpu-run shows them without, where they must be one group.
 
     programs_test.py --native DIR [--bless] [NAME...]
 
 runs what `build-guests --native` made instead, in the scratch folder, and with --bless writes what
 it did to expected/. The last line counts cases: N passed, N failed, N skipped.
 """
-import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import difflib
 import hashlib
-import json
 import os
 import pathlib
-import shlex
+import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
+import common  # noqa: E402
 import manifest  # noqa: E402
 
 TRAP = 134
@@ -39,11 +41,18 @@ NATIVE_NUMBER = 76543
 
 @dataclasses.dataclass
 class Outcome:
-    """What one process did. `files` is the folder it could write to."""
+    """What one process did. What it wrote lies in the first of `folders` that has it; none: it was not kept."""
     stdout: bytes
     stderr: bytes
-    code: int
-    files: pathlib.Path
+    code: object  # a number, or what gpu-run says of an end that has none
+    folders: list
+
+    def find(self, name):
+        return next((folder / name for folder in self.folders if (folder / name).exists()), None)
+
+
+class Mismatch(Exception):
+    pass
 
 
 # Scratch folders
@@ -82,7 +91,7 @@ def run_native(program, case, folder, options):
     done = run_command(words, program, case, files, options, env=dict(case.env),
                        executable=(options.native / program.name).resolve())
     code = TRAP if case.code == TRAP and done.returncode in NATIVE_TRAPS else done.returncode
-    return [Outcome(done.stdout, done.stderr, code, files)]
+    return [Outcome(done.stdout, done.stderr, code, [files])]
 
 
 def run_module(module, program, case, folder, options, instances):
@@ -97,34 +106,76 @@ def run_module(module, program, case, folder, options, instances):
     if case.argv0:
         words += ["--argv0", case.argv0]
     if instances > 1:
-        words += ["--instances", str(instances), "--out", str(folder / "out")]
+        (folder / "stdin").write_bytes(content(program, case.stdin))
+        words += ["--instances", str(instances), "--stdin", str(folder / "stdin")]
+        words += [] if options.grouped else ["--out", str(folder / "out")]
+        words += ["--stack", str(case.stack)] if case.stack else []
     words += [str(module), *arguments(case, 0 if instances == 1 else None)]
     done = run_command(words, program, case, folder, options)
     if instances == 1:
-        return [Outcome(done.stdout, done.stderr, done.returncode, files)]
-    return outcomes_of_many(done, folder / "out", instances)
+        return [Outcome(done.stdout, done.stderr, done.returncode, [files])]
+    untouched(program, case, folder)
+    if options.grouped:
+        return [outcome_of_equals(done, instances)]
+    return outcomes_of_many(done, folder / "out", files, instances)
 
 
-def outcomes_of_many(done, out, instances):
+def code_of(ending):
+    """"exit 3" is 3, and every trap is 134."""
+    number = re.fullmatch(r"exit (\d+)", ending)
+    return int(number[1]) if number else TRAP if ending.startswith("trap: ") else ending
+
+
+def no_form(done):
+    tail = done.stderr.decode(errors="replace")[-2000:]
+    return Mismatch(f"not what gpu-run says of many processes; exit code {done.returncode}\n{tail}".rstrip())
+
+
+def outcomes_of_many(done, out, files, instances):
     """The outcome of each process of a run with --instances N --out DIR.
 
-    The one place that knows the form: DIR/<id>/stdout and DIR/<id>/stderr hold what the process
-    printed, other files below DIR/<id> are those that it changed; gpu-run's exit code is that of
-    the first process which did not exit with 0.
+    DIR/<id>/stdout and DIR/<id>/stderr hold what the process printed, other files below DIR/<id>
+    are those that it changed. Lines "gpu-run: N processes: exit 0" on standard error tell how they
+    ended; one that should not be there is held against all.
     """
-    outcomes = []
-    for number in range(instances):
-        folder = out / str(number)
-        read = lambda name: (folder / name).read_bytes() if (folder / name).exists() else b""
-        outcomes.append(Outcome(read("stdout"), read("stderr"), done.returncode, folder))
-    return outcomes
+    endings = collections.Counter()
+    for line in done.stderr.decode(errors="replace").splitlines():
+        if found := re.fullmatch(r"gpu-run: (\d+) process(?:es)?: (.*)", line):
+            endings[code_of(found[2])] += int(found[1])
+    if endings.total() != instances:
+        raise no_form(done)
+    if len(endings) > 1:
+        raise Mismatch(f"processes ended differently: {dict(endings)}")
+    code, = endings
+    if done.returncode != code:
+        raise Mismatch(f"all ended with {code}, gpu-run with {done.returncode}")
+    return [Outcome((out / str(number) / "stdout").read_bytes(), (out / str(number) / "stderr").read_bytes(), code,
+                    [out / str(number), files]) for number in range(instances)]
+
+
+def outcome_of_equals(done, instances):
+    """The one outcome of processes that all did the same, without --out."""
+    first, _, rest = done.stderr.partition(b"\n")
+    found = re.fullmatch(rf"gpu-run: {instances} processes, the first 0: (.*)", first.decode(errors="replace"))
+    if not found:
+        raise no_form(done)
+    return Outcome(done.stdout, rest, code_of(found[1]), [])
+
+
+def untouched(program, case, folder):
+    """Many processes write to layers of their own, not to what they were given."""
+    fresh = folder / "fresh"
+    fresh.mkdir()
+    fill_folder(program, case, fresh)
+    if tree(folder / "files") != tree(fresh):
+        raise Mismatch("the folder given was changed")
+
+
+def tree(folder):
+    return {path.relative_to(folder): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 # Comparing
-
-class Mismatch(Exception):
-    pass
-
 
 def is_text(data):
     try:
@@ -189,13 +240,14 @@ def check(program, case, outcome, number, blessing):
     for part in case.stderr or ():
         if part.encode() not in outcome.stderr:
             raise Mismatch(f"stderr lacks {part!r}:\n{outcome.stderr.decode(errors='replace')[-2000:]}".rstrip())
-    for name in case.written:
-        path = outcome.files / name
-        if not path.is_file():
+    for name in case.written if outcome.folders else ():
+        path = outcome.find(name)
+        if not path or not path.is_file():
             raise Mismatch(f"{name} is not there")
         compare(name, path.read_bytes())
     for name in case.absent:
-        if (outcome.files / name).exists():
+        # What many were given stays as it is: that one of them removed it cannot be seen there.
+        if outcome.folders and (outcome.folders[0] / name).exists():
             raise Mismatch(f"{name} is there")
 
 
@@ -208,6 +260,7 @@ class Test:
 
     def run(self, options, skipped):
         """("passed" or "failed" or "skipped", why)."""
+        begin = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
                 folder = pathlib.Path(scratch)
@@ -229,7 +282,7 @@ class Test:
             return "failed", str(why)
         except subprocess.TimeoutExpired:
             return "failed", f"no end after {options.timeout} s"
-        return "passed", ""
+        return "passed", f"{time.monotonic() - begin:.2f} s"
 
 
 def modules(program):
@@ -245,12 +298,14 @@ def select(options):
                 known |= names
                 if options.names and not names & set(options.names):
                     continue
+                if options.first and (case is not program.cases[0] or manifest.ROOT / "examples" not in program.source.parents):
+                    continue
                 if options.native and not case.native:
                     continue
                 if case.only and not options.native and module != f"{program.name}.{case.only}":
                     continue
                 for instances in options.instances:
-                    if instances == 1 or case.many:
+                    if instances == 1 or case.many and not (options.grouped and is_numbered(case)):
                         tests.append(Test(program, case, module, instances))
     wrong = [name for name in options.names if name not in known]
     if wrong:
@@ -259,39 +314,28 @@ def select(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gpu-run", type=shlex.split, default=os.environ.get("GPURUN", "gpu-run"), metavar="COMMAND")
-    parser.add_argument("--guests", type=pathlib.Path, metavar="DIR")
+    parser = common.parser(__doc__)
     parser.add_argument("--native", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--bless", action="store_true")
-    parser.add_argument("--device")
     parser.add_argument("--instances", type=lambda text: [int(n) for n in text.split(",")], default=[1])
+    parser.add_argument("--first", action="store_true", help="only the first case of each program of examples/")
+    parser.add_argument("--grouped", action="store_true", help="many processes without --out")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--verbose", action="store_true", help="name what passed too")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
-    if not options.native and not options.guests:
-        parser.error("--guests or --native is needed")
     if options.bless and not options.native:
         parser.error("--bless takes what native programs do: --native is needed")
-    skip_file = (options.guests or options.native) / "skipped.json"
-    skipped = json.loads(skip_file.read_text()) if skip_file.exists() else {}
+    if not options.native:
+        common.need_guests(options.guests)
+    skipped = common.skipped_modules(options.native or options.guests)
 
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    counts = common.Counts(options.verbose)
     tests = select(options)
     with concurrent.futures.ThreadPoolExecutor(max_workers=options.jobs) as pool:
         for test, (result, why) in zip(tests, pool.map(lambda test: test.run(options, skipped), tests)):
-            counts[result] += 1
-            if result == "failed":
-                print(f"FAILED {test.name}: {why}")
-            elif result == "skipped":
-                print(f"skipped: {test.name}: {why}")
-            elif options.verbose:
-                print(f"passed {test.name}")
-            sys.stdout.flush()
-    print(", ".join(f"{number} {result}" for result, number in counts.items()))
-    return 1 if counts["failed"] else 0
+            counts.add(result, test.name, why)
+    return counts.finish()
 
 
 if __name__ == "__main__":
