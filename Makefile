@@ -6,23 +6,27 @@ FUZZ_SECONDS ?= 60
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
-.PHONY: gpu-run demo test test-long bench fuzz release format tidy clean help
+.PHONY: gpu-run guests demo test test-long bench fuzz release format tidy clean help
 .DEFAULT_GOAL := gpu-run
 
 gpu-run:    ## build the command: build/gpu-run
 	@scripts/install-deps build
 	$(call build,dev,gpu-run)
 
+guests:     ## modules of the programs in examples and tests: build/guests
+	@scripts/install-deps --try guests
+	@scripts/build-guests build/guests
+
 demo: gpu-run  ## show what it does
 	@examples/demo
 
-test:       ## the tests, in the normal build and under the address and UB sanitizers
+test: guests  ## the tests, in the normal build and under the address and UB sanitizers
 	@scripts/install-deps build test
 	$(call build,dev)
 	$(call build,asan)
 	@scripts/test build build/asan
 
-test-long:  ## those, the long ones, and all under the thread sanitizer too
+test-long: guests  ## those, the long ones, and all under the thread sanitizer too
 	@scripts/install-deps build test
 	$(call build,dev)
 	$(call build,asan)
