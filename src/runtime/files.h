@@ -80,6 +80,8 @@ private:
     Handle block_;
 };
 
+// What is wrong with the bytes of a path or of a symbolic link: NUL, not UTF-8, or absolute.
+Errno check_text(const u8* text, u32 length);
 // Never leaves `start`. `follows`: a symbolic link at the end is followed.
 Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool follows,
               const Scratch& scratch);

@@ -103,7 +103,7 @@ Errno make_symlink(PathCall& path, u32 text_at, u32 length) {
     if (text == nullptr) return Errno::fault;
     if (length == 0) return Errno::noent;
     if (length >= max_path) return Errno::nametoolong;
-    if (text[0] == '/') return Errno::perm;
+    if (Errno error = check_text(text, length); error != Errno::success) return error;
     if (path.place.node != 0) return Errno::exist;
     if (path.place.must_be_directory || path.is_removed()) return Errno::noent;
     Node* parent = path.own_directory();

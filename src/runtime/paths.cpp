@@ -4,30 +4,6 @@
 namespace gpurun::rt {
 namespace {
 
-Errno check_text(const u8* path, u32 length) {
-    if (length == 0) return Errno::noent;
-    if (length >= max_path) return Errno::nametoolong;
-    for (u32 i = 0; i < length;) {
-        u8 first = path[i];
-        if (first == 0) return Errno::inval;
-        u32 count = first < 0x80   ? 1
-                    : first < 0xc2 ? 0
-                    : first < 0xe0 ? 2
-                    : first < 0xf0 ? 3
-                    : first < 0xf5 ? 4
-                                   : 0;
-        if (count == 0 || i + count > length) return Errno::ilseq;
-        for (u32 k = 1; k < count; k++)
-            if ((path[i + k] & 0xc0) != 0x80) return Errno::ilseq;
-        u8 second = count > 2 ? path[i + 1] : 0;
-        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-            (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-            return Errno::ilseq;
-        i += count;
-    }
-    return path[0] == '/' ? Errno::perm : Errno::success;
-}
-
 // The path that is left stands at the end of the scratch memory, so that the text of a symbolic
 // link can be put before it.
 struct Rest {
@@ -67,11 +43,34 @@ bool is_dots(Name name, u32 count) {
 
 }  // namespace
 
+Errno check_text(const u8* text, u32 length) {
+    for (u32 i = 0; i < length;) {
+        u8 first = text[i];
+        if (first == 0) return Errno::inval;
+        u32 count = first < 0x80   ? 1
+                    : first < 0xc2 ? 0
+                    : first < 0xe0 ? 2
+                    : first < 0xf0 ? 3
+                    : first < 0xf5 ? 4
+                                   : 0;
+        if (count == 0 || i + count > length) return Errno::ilseq;
+        for (u32 k = 1; k < count; k++)
+            if ((text[i + k] & 0xc0) != 0x80) return Errno::ilseq;
+        u8 second = count > 2 ? text[i + 1] : 0;
+        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+            (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+            return Errno::ilseq;
+        i += count;
+    }
+    return length > 0 && text[0] == '/' ? Errno::perm : Errno::success;
+}
+
 Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool follows,
               const Scratch& scratch) {
     const Process& p = owner.p;
     auto failed = [](Errno error) { return Place{error, 0, 0, {nullptr, 0}, false}; };
     if (scratch.bytes() == nullptr) return failed(Errno::nomem);
+    if (length == 0) return failed(Errno::noent);
     if (length >= max_path) return failed(Errno::nametoolong);
     Rest rest{scratch.bytes(), 2 * max_path - length, 2 * max_path};
     for (u32 i = 0; i < length; i++) rest.bytes[rest.at + i] = path[i];

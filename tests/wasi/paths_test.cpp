@@ -429,6 +429,9 @@ TEST_F(Paths, SymbolicLinks) {
     EXPECT_EQ(g.symlink("x", "n/"), Errno::noent);
     EXPECT_EQ(g.symlink("x", "n/m"), Errno::noent);
     EXPECT_EQ(g.symlink("", "n"), Errno::noent);
+    EXPECT_EQ(g.symlink("/x", "n"), Errno::perm);
+    EXPECT_EQ(g.symlink(std::string("x\0y", 3), "n"), Errno::inval);
+    EXPECT_EQ(g.symlink("x\xff", "n"), Errno::ilseq);
     EXPECT_EQ(g.symlink(std::string(4096, 'x'), "n"), Errno::nametoolong);
     EXPECT_EQ(g.symlink(std::string(4095, 'x'), "n"), Errno::success);
     EXPECT_EQ(g.readlink("n", text), Errno::success);
