@@ -202,8 +202,6 @@ Errno readlink(PathCall& path, u32 buffer, u32 size, u32 result_at) {
 
 Errno create_file(PathCall& path, Handle& made) {
     const Call& call = path.call;
-    if (path.place.must_be_directory) return Errno::isdir;
-    if (path.is_removed()) return Errno::noent;
     Node* parent = path.own_directory();
     if (parent == nullptr) return Errno::nospc;
     made = make_node(call.owner(), NodeKind::file);
@@ -224,31 +222,50 @@ struct OpenOptions {
     u32 fdflags, result_at;
 };
 
+// What keeps a path from being opened.
+Errno check_open(const PathCall& path, const OpenOptions& options) {
+    const Call& call = path.call;
+    if (options.oflags & ~all_oflags || options.fdflags & ~all_fdflags) return Errno::inval;
+    if ((options.oflags & oflag_creat) && (options.oflags & oflag_directory)) return Errno::inval;
+    auto may = [&](u64 right) { return (path.start->rights & right) != 0; };
+    if (path.place.node == 0) {
+        if (!(options.oflags & oflag_creat)) return Errno::noent;
+        if (!may(right_path_create_file)) return Errno::notcapable;
+        if (path.place.must_be_directory) return Errno::isdir;
+        return path.is_removed() ? Errno::noent : Errno::success;
+    }
+    NodeKind kind = node_at(call.p, path.place.node)->kind;
+    if ((options.oflags & oflag_creat) && (options.oflags & oflag_excl)) return Errno::exist;
+    if (kind == NodeKind::symlink) return Errno::loop;
+    if (kind == NodeKind::directory) {
+        bool is_asked_for = options.oflags & oflag_directory;
+        if (options.rights & right_fd_write && !is_asked_for) return Errno::isdir;
+        return options.oflags & oflag_trunc ? Errno::isdir : Errno::success;
+    }
+    if (options.oflags & oflag_directory || path.place.must_be_directory) return Errno::notdir;
+    return options.oflags & oflag_trunc && !may(right_path_filestat_set_size) ? Errno::notcapable
+                                                                              : Errno::success;
+}
+
+// Nothing is made or truncated before all else is known to be right.
 Errno open(PathCall& path, const OpenOptions& options) {
     const Call& call = path.call;
     constexpr u64 needs_write =
         right_fd_datasync | right_fd_write | right_fd_allocate | right_fd_filestat_set_size;
-    if (options.oflags & ~all_oflags || options.fdflags & ~all_fdflags) return Errno::inval;
-    if ((options.oflags & oflag_creat) && (options.oflags & oflag_directory)) return Errno::inval;
+    Errno error = check_open(path, options);
+    if (error != Errno::success) return error;
     Handle node = path.place.node;
     bool is_directory = node != 0 && node_at(call.p, node)->kind == NodeKind::directory;
-    bool wants_directory = options.oflags & oflag_directory || path.place.must_be_directory;
+    const u64 inherited = path.start->inheriting;
+    if ((options.rights & needs_write & ~inherited) != 0 && !is_directory) return Errno::notcapable;
+    if (call.in(options.result_at, 4) == nullptr) return Errno::fault;
+    u32 fd;
+    error = free_descriptor(call.owner(), fd);
+    if (error != Errno::success) return error;
     if (node == 0) {
-        if (!(options.oflags & oflag_creat)) return Errno::noent;
-        if (!(path.start->rights & right_path_create_file)) return Errno::notcapable;
-        if (Errno error = create_file(path, node); error != Errno::success) return error;
-    } else if ((options.oflags & oflag_creat) && (options.oflags & oflag_excl)) {
-        return Errno::exist;
-    } else if (node_at(call.p, node)->kind == NodeKind::symlink) {
-        return Errno::loop;
-    } else if (wants_directory && !is_directory) {
-        return Errno::notdir;
-    } else if (is_directory && options.rights & right_fd_write &&
-               !(options.oflags & oflag_directory)) {
-        return Errno::isdir;
+        error = create_file(path, node);
+        if (error != Errno::success) return error;
     } else if (options.oflags & oflag_trunc) {
-        if (is_directory) return Errno::isdir;
-        if (!(path.start->rights & right_path_filestat_set_size)) return Errno::notcapable;
         node = own_node(call.owner(), node);
         if (node == 0) return Errno::nospc;
         Node* file = node_at(call.p, node);
@@ -260,15 +277,11 @@ Errno open(PathCall& path, const OpenOptions& options) {
     Descriptor opened{is_directory ? DescriptorKind::directory : DescriptorKind::file,
                       node,
                       0,
-                      options.rights & possible & path.start->inheriting,
-                      is_directory ? options.inheriting & path.start->inheriting : 0,
+                      options.rights & possible & inherited,
+                      is_directory ? options.inheriting & inherited : 0,
                       options.fdflags,
                       0};
-    if ((options.rights & needs_write & ~path.start->inheriting) != 0 && !is_directory)
-        return Errno::notcapable;
-    u32 fd;
-    if (call.in(options.result_at, 4) == nullptr) return Errno::fault;
-    Errno error = add_descriptor(call.owner(), opened, fd);
+    error = add_descriptor(call.owner(), opened, fd);
     return error == Errno::success ? call.put<u32>(options.result_at, fd) : error;
 }
 

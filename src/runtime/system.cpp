@@ -184,7 +184,7 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
 
 // ---- descriptors -------------------------------------------------------------------
 
-Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
+Errno free_descriptor(const Owner& owner, u32& fd) {
     ProcessBlock* me = owner.me;
     Descriptor* all = at_handle<Descriptor>(owner.p, me->descriptors);
     for (fd = 0; fd < me->descriptor_count; fd++)
@@ -197,10 +197,14 @@ Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
         give_block(owner.p, me->descriptors, used);
         me->descriptors = grown;
         me->descriptor_capacity = 2 * fd;
-        all = at_handle<Descriptor>(owner.p, grown);
     }
-    if (fd == me->descriptor_count) me->descriptor_count++;
-    all[fd] = added;
+    return Errno::success;
+}
+
+Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
+    if (Errno error = free_descriptor(owner, fd); error != Errno::success) return error;
+    if (fd == owner.me->descriptor_count) owner.me->descriptor_count++;
+    at_handle<Descriptor>(owner.p, owner.me->descriptors)[fd] = added;
     if (!is_base(owner.p, added.node)) node_at(owner.p, added.node)->open_count++;
     return Errno::success;
 }

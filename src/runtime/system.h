@@ -93,7 +93,8 @@ inline Errno get_directory(const Call& call, u32 fd, u64 rights, Descriptor*& fo
     if (found->kind != DescriptorKind::directory) return Errno::notdir;
     return (found->rights & rights) == rights ? Errno::success : Errno::notcapable;
 }
-// The lowest number that is free.
+// The lowest number that is free, with room for it.
+Errno free_descriptor(const Owner& owner, u32& fd);
 Errno add_descriptor(const Owner& owner, const Descriptor& descriptor, u32& fd);
 void close_descriptor(const Owner& owner, u32 fd);
 

@@ -306,6 +306,29 @@ TEST_F(Paths, OpenedHaveNoMoreRightsThanInherited) {
     EXPECT_EQ(g.make_directory("n", e), Errno::notcapable);
 }
 
+TEST_F(Paths, OpenThatFailsChangesNothing) {
+    Caller& g = guest();
+    auto fails = [&](Errno expected, u64 rights, u32 result, u32 directory) {
+        for (const char* path : {"a.txt", "new"}) {
+            Text at = g.text(path);
+            u32 oflags = oflag_creat | oflag_trunc;
+            EXPECT_EQ(g.call(SystemCall::path_open, {directory, 1, at.at, at.length, oflags, rights,
+                                                     all_rights, 0, result}),
+                      expected);
+        }
+        EXPECT_EQ(stat("a.txt").size, 12u);
+        EXPECT_EQ(stat_error("new"), Errno::noent);
+    };
+    fails(Errno::fault, all_rights, Caller::memory_size - 3, 3);
+    fails(Errno::fault, all_rights, ~0u, 3);
+    u32 narrow = ~0u;
+    u64 may = right_path_open | right_path_create_file | right_path_filestat_set_size;
+    EXPECT_EQ(g.open(".", narrow, oflag_directory, may, 3, 0, right_fd_read), Errno::success);
+    fails(Errno::notcapable, right_fd_read | right_fd_write, Caller::result, narrow);
+    for (u32 i = 5; i < max_descriptors; i++) open("a.txt");
+    fails(Errno::mfile, all_rights, Caller::result, 3);
+}
+
 TEST_F(Paths, OpenUpToALimit) {
     u32 fd = 0;
     for (u32 i = 4; i < max_descriptors; i++) EXPECT_EQ(open("a.txt"), i);
