@@ -356,6 +356,7 @@ Result<ProgramEnding> run_program(device::Device& device,
     calls.push_back({options.function, options.arguments});
     for (const auto& [name, arguments] : calls) {
         if (ending.completion.kind != Completion::Kind::returned) break;
+        ending.has_begun = name == options.function;
         std::optional<Extern> func = store->find_export(*made.instance, name);
         if (!func || func->kind != wasm::ExternKind::func)
             return Error{format("no exported function \"%s\"", name.c_str())};

@@ -19,6 +19,7 @@ struct ProgramOptions {
 
 struct ProgramEnding {
     Completion completion;
+    bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
     std::optional<Error> files;      // what kept changed files from being written back
     std::vector<DebugRecord> debug;

@@ -20,11 +20,19 @@ Options:
   --stack N                   call stack, in slots of 4 bytes
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
+  --dir HOST[::GUEST] ...     let the program use a directory, and write back what it changed there
+  --dir-ro HOST[::GUEST] ...  the same, but only to read
+  --env NAME[=VALUE] ...      a variable of the program's environment
+  --argv0 NAME                the program's name, as it sees it
+  --stdin FILE                standard input from a file, for every process
+  --out DIR                   with --instances: output and changed files of each process go to DIR/<number>/
+  --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
 
 
 Commands:
   wast                        run scripts of the official test suite's language
+  batch                       run several programs or functions at once, one a line of a file
   devices                     list the devices that are here
   validate                    check modules without running them
   objdump                     show what is in modules, with the interpreter's code

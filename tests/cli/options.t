@@ -112,7 +112,7 @@ gpu-run: --memory takes a size such as 64KiB or 1GiB, not "99999999TiB"; gpu-run
 [2]
 
 $ gpu-run --stack 0 --invoke down x.wat 10
-gpu-run: a stack of 0 slots is too small: --stack takes 64 at the least
+gpu-run: x.wat: a stack of 0 slots is too small: --stack takes 64 at the least
 [1]
 
 $ gpu-run --stack 64 --invoke down x.wat 100
@@ -136,11 +136,11 @@ gpu-run: --stack takes a number of slots below 4294967296, not "99999999999"; gp
 [2]
 
 $ gpu-run --device cpu --stack 4294967295 --invoke down x.wat 10
-gpu-run: stack and heap together may take 2147483648 words, not 4630515739; ask for less with --stack or --heap
+gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4630515740; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10
-gpu-run: stack and heap together may take 2147483648 words, not 4564455451; ask for less with --stack or --heap
+gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4564455452; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --heap 0 --invoke down x.wat 10

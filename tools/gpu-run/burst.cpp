@@ -215,6 +215,7 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
         TRY(engine::run_burst(*device, made, run_control(options.timeout)));
     int code = 0;
     for (u32 i = 0; i < jobs.size(); i++) {
+        finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) say("job " + std::to_string(i + 1) + ", " + jobs[i].file);
         int job_code = TRY(tell(report, i, jobs[i]));
         if (code == 0) code = job_code;

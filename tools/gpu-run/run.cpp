@@ -13,7 +13,7 @@ namespace {
 using engine::Completion;
 
 // What happened, then a line a frame, innermost first.
-int report(const Completion& completion, const RunOptions& options, const char* trap = "trap: ") {
+int report(const Completion& completion, const RunOptions& options, const char* trap) {
     constexpr usize max_frames = 20;
     std::string message = completion.to_string();
     int code = exit_trap;
@@ -111,7 +111,8 @@ Result<int> run(const RunOptions& options) {
     for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
     if (ending->files) say(ending->files->to_string());
     if (ending->was_output_closed) return exit_closed_pipe;
-    int code = report(ending->completion, options);
+    int code = report(ending->completion, options,
+                      ending->has_begun ? "trap: " : "trap in its initialisation: ");
     return ending->files && code == 0 ? exit_input : code;
 }
 
