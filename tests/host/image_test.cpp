@@ -123,7 +123,8 @@ TEST(Image, Header) {
     EXPECT_EQ(header.bump, header.base_end);
     EXPECT_EQ(header.in_use, 0u);
     EXPECT_EQ(header.device_time, 0u);
-    for (u64 list : header.free_lists) EXPECT_EQ(list, 0u);
+    for (const auto& shard : header.free_lists)
+        for (u64 list : shard) EXPECT_EQ(list, 0u);
     EXPECT_EQ(header.preopen_count, 0u);
     EXPECT_EQ(header.argument_count, 3u);
     EXPECT_EQ(memory.text(u64{header.arguments} << handle_shift, header.argument_bytes),
@@ -303,12 +304,12 @@ TEST(Image, TooLarge) {
     Folder folder;
     for (u32 i = 0; i < 1000; i++) folder.write(std::to_string(i), "x");
     SystemOptions options = options_for(folder, false);
-    options.arena_size = 1 << 17;
+    options.arena_size = 1 << 18;
     EXPECT_THAT(error_of(options), HasSubstr("--dir"));
     options.arena_size = 0;
     EXPECT_THAT(error_of(options), HasSubstr("--dir"));
     options.mounts.clear();
-    options.arena_size = host::heap_alignment;
+    options.arena_size = sizeof(SystemHeader) + host::heap_alignment;
     EXPECT_THAT(error_of(options), HasSubstr("nothing is left"));
     options.debug_capacity = ~u32{0};
     EXPECT_THAT(error_of(options), HasSubstr("more than"));
