@@ -116,7 +116,7 @@ gpu-run: x.wat: a stack of 0 slots is too small: --stack takes 64 at the least
 [1]
 
 $ gpu-run --stack 64 --invoke down x.wat 100
-gpu-run: x.wat: trap: call stack exhausted
+gpu-run: x.wat: trap: call stack exhausted; --stack makes it larger
    0: down (0x4a)
    1: down (0x55)
    2: down (0x55)

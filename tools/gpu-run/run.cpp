@@ -20,7 +20,12 @@ int report(const Completion& completion, const RunOptions& options, const char* 
     switch (completion.kind) {
         case Completion::Kind::returned: return 0;
         case Completion::Kind::exited: return int(completion.exit_code & 0xff);
-        case Completion::Kind::trapped: message = trap + message; break;
+        case Completion::Kind::trapped:
+            message = trap + message;
+            if (completion.trap == Trap::call_stack_exhausted)
+                message += "; --stack makes it larger";
+            if (completion.trap == Trap::heap_exhausted) message += "; --heap makes it larger";
+            break;
         case Completion::Kind::uncaught_exception:
             message = std::string(trap) + "an exception was thrown that nothing caught";
             break;
