@@ -73,7 +73,6 @@ Outcome allocate_range(Call& call, u32 fd, u64 offset, u64 length) {
 }
 
 Errno seek(const Call& call, Descriptor& file, s64 distance, u32 whence, u32 result_at) {
-    if (file.kind == DescriptorKind::stream) return Errno::spipe;
     u64 from = whence == whence_set   ? 0
                : whence == whence_cur ? file.offset
                                       : node_at(call.p, file.node)->size;
@@ -204,6 +203,7 @@ Outcome call_descriptor(Call& call, SystemCall which) {
     u32 fd = call.i32();
     Descriptor* file = descriptor(call, fd);
     if (file == nullptr) return call.done(Errno::badf);
+    bool is_stream = file->kind == DescriptorKind::stream;
     auto allowed = [&](u64 rights) { return (file->rights & rights) == rights; };
     auto finish = [&](u64 rights, auto act) {
         return call.done(allowed(rights) ? act() : Errno::notcapable);
@@ -273,6 +273,7 @@ Outcome call_descriptor(Call& call, SystemCall which) {
         case SystemCall::fd_seek: {
             s64 distance = s64(call.i64());
             u32 whence = call.i32(), result_at = call.i32();
+            if (is_stream) return call.done(Errno::spipe);  // rather than a right it cannot have
             // To ask for the position is enough for that.
             bool only_asks = distance == 0 && whence == whence_cur;
             return finish(only_asks && allowed(right_fd_tell) ? u64{0} : u64{right_fd_seek},
@@ -280,6 +281,7 @@ Outcome call_descriptor(Call& call, SystemCall which) {
         }
         default: {  // fd_tell
             u32 result_at = call.i32();
+            if (is_stream) return call.done(Errno::spipe);
             return finish(right_fd_tell,
                           [&] { return seek(call, *file, 0, whence_cur, result_at); });
         }
