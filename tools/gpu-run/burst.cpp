@@ -30,6 +30,7 @@ std::string describe(const Completion& completion) {
     }
     std::string text = completion.to_string();
     if (completion.kind == Completion::Kind::trapped) text = "trap: " + text;
+    if (completion.kind == Completion::Kind::stopped && !was_interrupted()) text = "timeout";
     if (!completion.backtrace.empty()) {
         const engine::Frame& frame = completion.backtrace[0];
         char offset[16];
@@ -127,6 +128,22 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
     }
 }
 
+// Where their output went elsewhere: how many ended how.
+void say_endings(const std::vector<Group>& groups) {
+    std::vector<std::pair<std::string, usize>> counts;
+    for (const Group& group : groups) {
+        auto same = [&](const auto& count) { return count.first == group.ending; };
+        auto found = std::ranges::find_if(counts, same);
+        if (found == counts.end()) found = counts.insert(counts.end(), {group.ending, 0});
+        found->second += group.processes.size();
+    }
+    std::ranges::sort(counts, [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    for (const auto& [ending, count] : counts)
+        say(std::to_string(count) + (count == 1 ? " process: " : " processes: ") + ending);
+}
+
 Result<void> write_file(const std::string& path, const std::string& text) {
     FILE* file = std::fopen(path.c_str(), "wb");
     bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -171,10 +188,11 @@ int exit_code(const std::vector<Group>& groups) {
 
 Result<engine::BurstJob> make_job(const RunOptions& options) {
     engine::BurstOptions burst;
-    bool is_program = options.invoke.empty();
+    auto module = TRY(engine::load_file(options.file));
+    TRY(find_entry(*module, options));
     burst.processes = options.instances.value_or(1);
-    burst.function = is_program ? "_start" : options.invoke;
-    if (!is_program) burst.arguments = options.arguments;
+    burst.function = entry_name(options);
+    if (!options.invoke.empty()) burst.arguments = options.arguments;
     burst.stack_slots = options.stack_slots;
     burst.heap_words = options.heap_words;
     burst.memory_bytes = options.memory_bytes;
@@ -182,7 +200,11 @@ Result<engine::BurstJob> make_job(const RunOptions& options) {
     burst.is_watched = options.is_watched;
     burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
     burst.system = TRY(system_options(options));
-    return engine::BurstJob{TRY(engine::load_file(options.file)), std::move(burst)};
+    // Before the work, so that it is not for nothing.
+    std::error_code problem;
+    if (!options.out.empty()) std::filesystem::create_directories(options.out, problem);
+    if (problem) return Error{"--out " + options.out + ": " + problem.message()};
+    return engine::BurstJob{std::move(module), std::move(burst)};
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
@@ -198,9 +220,7 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
     } else if (options.out.empty()) {
         print_outputs(groups, options.each);
     } else {
-        for (const Group& group : groups)
-            say(std::to_string(group.processes.size()) +
-                (group.processes.size() == 1 ? " process: " : " processes: ") + group.ending);
+        say_endings(groups);
     }
     return exit_code(groups);
 }
@@ -211,8 +231,11 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     auto device = TRY(choose_device(options.device, true));
     if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
         print(format_running(device->info(), made[0].options.processes));
-    engine::BurstReport report =
-        TRY(engine::run_burst(*device, made, run_control(options.timeout)));
+    Result<engine::BurstReport> ran =
+        engine::run_burst(*device, made, run_control(options.timeout));
+    if (!ran && jobs.size() > 1) return ran.error();
+    if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
+    const engine::BurstReport& report = *ran;
     int code = 0;
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place

@@ -33,6 +33,9 @@ struct RunOptions {
     std::optional<u32> spoilt_process;  // engine::BurstOptions
 };
 
+// The function to call: what --invoke names, or _start of a program.
+std::string entry_name(const RunOptions& options);
+Result<const wasm::Export*> find_entry(const wasm::Module& module, const RunOptions& options);
 // What a process has of files, arguments and environment.
 Result<host::SystemOptions> system_options(const RunOptions& options);
 // Lines of the gpu module's debug_* functions, on standard error.

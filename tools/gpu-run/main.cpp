@@ -276,6 +276,9 @@ int main(int argc, char** argv) {
         return usage_error("no file given; gpu-run --help shows how to call it");
     if (rest[0].size() > 1 && rest[0][0] == '-')
         return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
+    for (const char* name : {"--out", "--each"})
+        if (!run.instances && app.count(name) > 0)
+            return usage_error(std::string(name) + " is for many processes: --instances N");
     run.is_watched |= run.spoilt_process.has_value();
     run.file = rest[0];
     run.arguments.assign(rest.begin() + 1, rest.end());

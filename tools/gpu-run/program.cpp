@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "engine/load.h"
+#include "engine/names.h"
 #include "output.h"
 
 namespace gpurun::tool {
@@ -21,6 +22,21 @@ constexpr u32 debug_records = 4096;  // then they are only counted
 
 }  // namespace
 
+std::string entry_name(const RunOptions& options) {
+    return options.invoke.empty() ? "_start" : options.invoke;
+}
+
+Result<const wasm::Export*> find_entry(const wasm::Module& module, const RunOptions& options) {
+    auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
+    const std::string name = entry_name(options);
+    if (options.invoke.empty() && !module.find_export(name))
+        return error(
+            "no _start function, so it is not a program; --invoke NAME calls another function");
+    Result<const wasm::Export*> found = engine::find_function_export(module, name);
+    if (!found) return error(found.error().message);
+    return found;
+}
+
 Result<host::SystemOptions> system_options(const RunOptions& options) {
     host::SystemOptions system;
     for (const std::string& text : options.directories)
@@ -29,6 +45,8 @@ Result<host::SystemOptions> system_options(const RunOptions& options) {
         system.mounts.push_back(mount_of(text, false));
     for (const std::string& text : options.environment) {
         const char* inherited = nullptr;
+        if (text.empty() || text[0] == '=')
+            return Error{"--env takes NAME=VALUE or NAME, not \"" + text + "\""};
         if (text.find('=') != text.npos) {
             system.environment.push_back(text);
         } else if ((inherited = std::getenv(text.c_str()))) {

@@ -84,15 +84,11 @@ Result<int> run(const RunOptions& options) {
     std::shared_ptr<const wasm::Module> module = TRY(engine::load_file(options.file));
     auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
     bool is_program = options.invoke.empty();
-    const std::string name = is_program ? "_start" : options.invoke;
-    if (is_program && !module->find_export(name))
-        return error(
-            "no _start function, so it is not a program; --invoke NAME calls another function");
-    Result<const wasm::Export*> found = engine::find_function_export(*module, name);
-    if (!found) return error(found.error().message);
+    const std::string name = entry_name(options);
+    const wasm::Export* entry = TRY(find_entry(*module, options));
     // What stands after a program is for the program, not for _start.
     const std::vector<std::string> none;
-    auto arguments = parse_arguments(module->func_type((*found)->index), name,
+    auto arguments = parse_arguments(module->func_type(entry->index), name,
                                      is_program ? none : options.arguments);
     if (!arguments) return error(arguments.error().message);
 
