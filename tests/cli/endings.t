@@ -39,6 +39,8 @@ gpu-run: x.wat: export "g" is a global, not a function
 [1]
 
 $ timeout --preserve-status -s INT 2 gpu-run --invoke loop x.wat
+gpu-run: x.wat: interrupted
+   0: loop (0x6f)
 [130]
 
 $ printf '(module (func $f (unreachable)) (start $f))' > start.wat; gpu-run start.wat; gpu-run --invoke f start.wat
