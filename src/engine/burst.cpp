@@ -78,8 +78,9 @@ Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType&
 
 Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
     if (type.params.size() != options.arguments.size())
-        return Error{format("%s takes %zu arguments, got %zu", options.function.c_str(),
-                            type.params.size(), options.arguments.size())};
+        return Error{format("%s takes %zu argument%s, got %zu", options.function.c_str(),
+                            type.params.size(), type.params.size() == 1 ? "" : "s",
+                            options.arguments.size())};
     std::vector<u32> words;
     for (u32 process = 0; process < options.processes; process++) {
         for (usize i = 0; i < type.params.size(); i++) {
