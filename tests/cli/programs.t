@@ -1,0 +1,189 @@
+# Programs: what they are given, and what is said when it cannot be given.
+$ cat > hello.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 16) "Hello.\n")
+>   (func (export "_start")
+>     (i32.store (i32.const 0) (i32.const 16))
+>     (i32.store (i32.const 4) (i32.const 7))
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+> X
+
+# Prints its arguments, variables and input, exits with the length of the input.
+$ cat > show.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "args_sizes_get" (func $arg_sizes (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "environ_sizes_get" (func $env_sizes (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "environ_get" (func $env (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+>   (memory (export "memory") 1)
+>   (func $print (param $at i32) (param $size i32)
+>     (i32.store (i32.const 0) (local.get $at))
+>     (i32.store (i32.const 4) (local.get $size))
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
+>   (func (export "_start")
+>     (drop (call $arg_sizes (i32.const 16) (i32.const 20)))
+>     (drop (call $args (i32.const 1024) (i32.const 4096)))
+>     (call $print (i32.const 4096) (i32.load (i32.const 20)))
+>     (drop (call $env_sizes (i32.const 16) (i32.const 20)))
+>     (drop (call $env (i32.const 1024) (i32.const 4096)))
+>     (call $print (i32.const 4096) (i32.load (i32.const 20)))
+>     (i32.store (i32.const 0) (i32.const 4096))
+>     (i32.store (i32.const 4) (i32.const 1000))
+>     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+>     (call $print (i32.const 4096) (i32.load (i32.const 8)))
+>     (call $exit (i32.load (i32.const 8)))))
+> X
+
+$ gpu-run hello.wat
+Hello.
+
+$ gpu-run --instances 3 hello.wat
+gpu-run: 3 processes, the first 0: exit 0
+Hello.
+
+$ gpu-run --instances 3 --each hello.wat
+gpu-run: process 0: exit 0
+Hello.
+gpu-run: process 1: exit 0
+Hello.
+gpu-run: process 2: exit 0
+Hello.
+
+$ gpu-run --instances 3 hello.wat 2> /dev/null
+Hello.
+
+# Arguments, variables, input.
+$ gpu-run show.wat one 'two words' '' {} | tr '\0' '|'; echo
+show.wat|one|two words||{}|
+
+$ gpu-run --argv0 /bin/show --env A=1 --env B= --env C=x=y show.wat | tr '\0' '|'; echo
+/bin/show|A=1|B=|C=x=y|
+
+$ FROM_OUTSIDE=yes gpu-run --env FROM_OUTSIDE --env NOT_SET_ANYWHERE show.wat | tr '\0' '|'; echo
+show.wat|FROM_OUTSIDE=yes|
+
+$ echo input | gpu-run show.wat | tr '\0' '|'; echo ${PIPESTATUS[1]}
+show.wat|input
+6
+
+$ echo input > in.txt; gpu-run --stdin in.txt --instances 2 show.wat {} 2>&1 | tr '\0' '|'; echo ${PIPESTATUS[0]}
+gpu-run: process 0: exit 6
+show.wat|0|input
+gpu-run: process 1: exit 6
+show.wat|1|input
+6
+
+$ gpu-run --env =x hello.wat
+gpu-run: --env takes NAME=VALUE or NAME, not "=x"
+[1]
+
+$ gpu-run --env '' hello.wat
+gpu-run: --env takes NAME=VALUE or NAME, not ""
+[1]
+
+$ gpu-run --stdin nowhere hello.wat
+gpu-run: nowhere: No such file or directory
+[1]
+
+$ gpu-run --seed -1 hello.wat
+gpu-run: --seed takes a number, not "-1"; gpu-run --help lists the options
+[2]
+
+# Imports that there are none of.
+$ echo '(import "env" "f" (func)) (func (export "_start"))' > env.wat; gpu-run env.wat; gpu-run --instances 2 env.wat
+gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1 and gpu
+gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1 and gpu
+[1]
+
+$ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run typo.wat
+gpu-run: typo.wat: unknown import "wasi_snapshot_preview1" "fd_wriet"; the runtime offers wasi_snapshot_preview1 and gpu
+[1]
+
+$ echo '(import "wasi_unstable" "fd_close" (func (param i32) (result i32))) (func (export "_start"))' > old.wat; gpu-run old.wat
+gpu-run: old.wat: unknown import "wasi_unstable" "fd_close"; the runtime offers wasi_snapshot_preview1 and gpu
+[1]
+
+$ echo '(import "env" "memory" (memory 1)) (func (export "_start"))' > memory.wat; gpu-run memory.wat
+gpu-run: memory.wat: unknown import "env" "memory"; the runtime offers wasi_snapshot_preview1 and gpu
+[1]
+
+$ echo '(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32))) (func (export "_start"))' > type.wat; gpu-run type.wat
+gpu-run: type.wat: incompatible import type: expected a function of another type, got one of type 4 (import "wasi_snapshot_preview1" "fd_close")
+[1]
+
+# Modules that are no programs.
+$ echo '(func (export "f"))' > lib.wat; gpu-run lib.wat; gpu-run --instances 2 lib.wat
+gpu-run: lib.wat: no _start function, so it is not a program; --invoke NAME calls another function
+gpu-run: lib.wat: no _start function, so it is not a program; --invoke NAME calls another function
+[1]
+
+$ echo '(memory (export "_start") 1)' > not.wat; gpu-run not.wat; gpu-run --instances 2 not.wat
+gpu-run: not.wat: export "_start" is a memory, not a function
+gpu-run: not.wat: export "_start" is a memory, not a function
+[1]
+
+$ echo '(func (export "_start") (param i32))' > param.wat; gpu-run param.wat 1; gpu-run --instances 2 param.wat 1
+gpu-run: param.wat: _start takes 1 argument, got 0
+gpu-run: param.wat: _start takes 1 argument, got 0
+[1]
+
+# Directories.
+$ gpu-run --dir nowhere hello.wat; gpu-run --dir-ro nowhere::/x hello.wat; gpu-run --instances 2 --dir nowhere hello.wat
+gpu-run: hello.wat: --dir nowhere::nowhere: cannot open the directory: no such file or directory
+gpu-run: hello.wat: --dir nowhere::/x: cannot open the directory: no such file or directory
+gpu-run: hello.wat: --dir nowhere::nowhere: cannot open the directory: no such file or directory
+[1]
+
+$ gpu-run --dir in.txt hello.wat
+gpu-run: hello.wat: --dir in.txt::in.txt: cannot open the directory: not a directory
+[1]
+
+$ gpu-run --dir '' hello.wat; gpu-run --dir .:: hello.wat
+gpu-run: hello.wat: --dir ::: not a path that a program can use
+gpu-run: hello.wat: --dir .::: not a path that a program can use
+[1]
+
+$ gpu-run --dir .::/a --dir-ro .::/a hello.wat
+gpu-run: hello.wat: --dir .::/a: another directory has the same path in the program
+[1]
+
+$ gpu-run --dir
+gpu-run: --dir needs a value; gpu-run --help lists the options
+[2]
+
+# Where many leave what they did.
+$ gpu-run --instances 3 --out out show.wat {} < /dev/null; find out | sort; cat out/2/stdout | tr '\0' '|'; echo
+gpu-run: 3 processes: exit 0
+out
+out/0
+out/0/stderr
+out/0/stdout
+out/1
+out/1/stderr
+out/1/stdout
+out/2
+out/2/stderr
+out/2/stdout
+show.wat|2|
+
+$ gpu-run --instances 3 --out out --stdin in.txt show.wat {}; cat out/2/stdout | tr '\0' '|'
+gpu-run: 3 processes: exit 6
+show.wat|2|input
+
+$ gpu-run --instances 2 --out in.txt hello.wat
+gpu-run: --out in.txt: Not a directory
+[1]
+
+$ gpu-run --instances 2 --out in.txt/x hello.wat
+gpu-run: --out in.txt/x: Not a directory
+[1]
+
+$ gpu-run --out out hello.wat; gpu-run --each hello.wat
+gpu-run: --out is for many processes: --instances N
+gpu-run: --each is for many processes: --instances N
+[2]
