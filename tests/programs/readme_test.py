@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""The commands of README.md's section on programs, typed as they stand there: each prints what is
+written below it. readme_test.py [--guests DIR]; DIR only tells which compilers are lacking here."""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import common  # noqa: E402
+
+sys.path.insert(0, str(common.ROOT / "tests/cli"))
+import cli_test  # noqa: E402
+
+
+def main():
+    options = common.parser(__doc__).parse_args()
+    common.need_guests(options.guests)
+    lacking = [why for name, why in common.skipped_modules(options.guests).items() if name in ("unique_chars", "btree")]
+    if lacking:
+        print(f"skipped: README.md: {lacking[0]}")
+        return 77
+    os.environ["GPURUN"] = str(pathlib.Path(options.gpu_run[0]).resolve())
+    os.environ["PATH"] = "/usr/bin:" + os.environ["PATH"]  # the compilers of the packages
+    text = (common.ROOT / "README.md").read_text()
+    section = re.search(r"^## Programs$(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+    lines = [line[4:] for line in section.splitlines() if line.startswith("    ")]
+    counts = common.Counts(options.verbose)
+    with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
+        os.symlink(common.ROOT / "examples", f"{scratch}/examples")
+        for source, expected in cli_test.parse("\n".join(lines)):
+            command = "\n".join(line[2:] for line in source)
+            actual = cli_test.run(command, scratch)
+            if cli_test.same(actual, expected):
+                counts.add("passed", command, "")
+            else:
+                counts.add("failed", command, "\n".join(["expected:", *expected, "got:", *actual]))
+    return counts.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
