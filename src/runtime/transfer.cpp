@@ -187,11 +187,8 @@ Outcome call_transfer(Call& call, SystemCall which) {
         return is_write ? write_stream(call, transfer) : read_stream(call, transfer);
     }
     if (!is_write) return read_pieces(call, transfer);
-    if (!is_positioned && (transfer.file->flags & wasi::fdflag_append)) {
-        // Where it begins is settled once.
-        if (call.me->progress == 0) transfer.file->offset = transfer.node->size;
-        transfer.offset = transfer.file->offset;
-    }
+    if (!is_positioned && (transfer.file->flags & wasi::fdflag_append))
+        transfer.offset = transfer.node->size - call.me->progress;
     return write_pieces(call, transfer);
 }
 

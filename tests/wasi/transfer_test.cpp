@@ -89,6 +89,14 @@ TEST_F(Transfer, Appends) {
     EXPECT_EQ(read_path("a.txt"), "Yell0, world123" + long_text);
 }
 
+TEST_F(Transfer, AppendThatFailsDoesNotSeek) {
+    u32 fd = open("a.txt", 0, all_rights, 3, fdflag_append);
+    EXPECT_EQ(read(fd, 5), "hello");
+    EXPECT_EQ(guest().call(SystemCall::fd_filestat_set_size, {fd, max_file}), Errno::success);
+    EXPECT_EQ(guest().write(fd, "x"), Errno::fbig);
+    EXPECT_EQ(read(fd, 7), ", world");
+}
+
 TEST_F(Transfer, Vectors) {
     Caller& g = guest();
     u32 fd = open("n", oflag_creat);
