@@ -1,6 +1,7 @@
 // Several processes of one system: what each changes is its own, and goes with it.
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "base/format.h"
 #include "fixture.h"
@@ -111,6 +112,28 @@ TEST_F(Processes, LeaveNothingBehindWhenTheyOverlap) {
     }
     running.clear();
     EXPECT_EQ(system().header().in_use, 0u);
+}
+
+// The heap and its counters are all that they share.
+TEST_F(Processes, LeaveNothingBehindInThreads) {
+    System& shared = system();
+    std::vector<std::thread> threads;
+    for (u32 t = 0; t < 4; t++)
+        threads.emplace_back([&shared, t] {
+            std::mt19937 random(t);
+            for (u32 i = 0; i < 40; i++) {
+                Caller g(shared, t * 1000 + i);
+                for (u32 k = 0; k < 50; k++) do_something(g, random);
+                u32 fd = ~0u;
+                std::string mine = std::to_string(g.me().id), data;
+                if (g.open("mine", fd, oflag_creat) != Errno::success) continue;
+                g.write(fd, mine);
+                EXPECT_EQ(g.pread(fd, 100, 0, data), Errno::success);
+                EXPECT_EQ(data, mine);
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(shared.header().in_use, 0u);
 }
 
 // Its files and streams stay for the host; all else goes.
