@@ -368,6 +368,7 @@ public:
                                 *model_.files[fd].file, "open file");
         caller_.end();
         require(world_.system.header().in_use == 0, "memory that nobody gave back");
+        compare_base();
     }
 
 private:
@@ -393,7 +394,12 @@ private:
                                                                           : Wanted::file)))
                 fitting.push_back(fd);
         if (choice >= 225 || fitting.empty()) return choice % u32(model_.files.size() + 1);
-        if (wanted == Wanted::directory && choice < 110) return first_preopen;
+        if (wanted == Wanted::directory && choice < 110) {
+            // Now and then one that was removed while it was open.
+            for (u32 fd : fitting)
+                if (model_.files[fd].file->is_removed && choice < 30) return fd;
+            return first_preopen;
+        }
         return fitting[choice % fitting.size()];
     }
     // Seldom one without which little can be done.
@@ -573,9 +579,11 @@ private:
         PathArgument path = pick_path();
         u8 choice = in_.byte();
         Model::OpenOptions options;
+        if (choice % 16 == 9) path = {first_preopen, empty_directory(*model_.roots[0])};
         options.follows = choice & 1;
         options.oflags = choice >> 1 & 15;
         if (in_.one_in(3)) options.oflags = oflag_creat;
+        if (choice % 16 == 9) options.oflags = oflag_directory;
         if (choice == 255) options.oflags = 16;
         options.rights = pick_rights();
         if (options.oflags & oflag_directory) options.rights &= ~u64{right_fd_write};
@@ -677,8 +685,20 @@ private:
         if (got == Errno::success) require(caller_.load<u64>(at) == to, "the same position");
     }
 
+    // An empty directory below a preopen; the empty path if there is none.
+    static std::string empty_directory(const File& in) {
+        for (const File::Entry& entry : in.entries) {
+            if (entry.file->kind != NodeKind::directory) continue;
+            if (entry.file->entries.empty()) return entry.name;
+            std::string below = empty_directory(*entry.file);
+            if (!below.empty()) return entry.name + "/" + below;
+        }
+        return {};
+    }
     void one_path(SystemCall which, Errno (Model::*act)(const PathArgument&)) {
         PathArgument path = pick_path();
+        if (which == SystemCall::path_remove_directory && in_.one_in(3))
+            path = {first_preopen, empty_directory(*model_.roots[0])};
         test::Text text = text_of(path);
         note("\"%s\"", path.path.c_str());
         Errno got = call(which, {path.fd, text.at, text.length});
@@ -1034,6 +1054,24 @@ private:
             require(got == expected, "contents");
         }
     }
+    // Nothing of it changes, but that the host brings blocks of cold files.
+    void compare_base() {
+        std::span<const u8> image = world_.system.image().bytes();
+        for (u64 at = sizeof(SystemHeader); at < image.size(); at += 4) {
+            u32 was, is;
+            std::memcpy(&was, image.data() + at, 4);
+            std::memcpy(&is, world_.system.data() + at, 4);
+            if (was == is) continue;
+            require(was == 0 && u64(is) << handle_shift >= world_.system.header().size, "the base");
+            // Which of the only cold file's it is, its first bytes tell.
+            static const std::string cold = noise((1 << 20) + 5000, 2) + std::string(4096, '\0');
+            std::string_view block(caller_.at<char>(is), file_block);
+            usize found = cold.find(block.substr(0, 16));
+            require(found % file_block == 0 && cold.substr(found, file_block) == block,
+                    "a block of a cold file");
+        }
+    }
+
     [[gnu::format(printf, 2, 3)]] void note(const char* text, ...) {
         char line[400];
         va_list arguments;
