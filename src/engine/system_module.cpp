@@ -69,6 +69,14 @@ const SystemRow* find_row(const wasm::Import& import) {
     return nullptr;
 }
 
+Error unknown(const wasm::Import& import) {
+    bool is_known = std::ranges::any_of(
+        rows, [&](const SystemRow& row) { return row.module == import.module; });
+    return {format("unknown import \"%s\" \"%s\"; %s", import.module.c_str(), import.name.c_str(),
+                   is_known ? "that module has no such function"
+                            : "the runtime offers wasi_snapshot_preview1 and gpu")};
+}
+
 }  // namespace
 
 const std::shared_ptr<const wasm::Module>& system_module() {
@@ -108,11 +116,7 @@ Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
             continue;
         }
         const SystemRow* row = find_row(import);
-        if (row == nullptr || import.kind != wasm::ExternKind::func)
-            return Error{
-                format("unknown import \"%s\" \"%s\"; the runtime offers "
-                       "wasi_snapshot_preview1 and gpu",
-                       import.module.c_str(), import.name.c_str())};
+        if (row == nullptr || import.kind != wasm::ExternKind::func) return unknown(import);
         if (system_instance_ == nullptr) {
             system_module_ = system_module();
             system_instance_ = TRY(instantiate(system_module_, {}, {})).instance;

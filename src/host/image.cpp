@@ -309,7 +309,9 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
     const std::string& name = mount.guest_path;
     auto refuse = [&](const std::string& why) {
         return Error{
-            format("--dir %s::%s: %s", mount.host_path.c_str(), name.c_str(), why.c_str())};
+            format("%s %s: %s", mount.is_writable ? "--dir" : "--dir-ro",
+                   name == mount.host_path ? name.c_str() : (mount.host_path + "::" + name).c_str(),
+                   why.c_str())};
     };
     if (name.empty() || name.size() >= max_path || !is_utf8(name) || name.find('\0') != name.npos)
         return refuse("not a path that a program can use");

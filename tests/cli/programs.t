@@ -101,7 +101,7 @@ gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_pre
 [1]
 
 $ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run typo.wat
-gpu-run: typo.wat: unknown import "wasi_snapshot_preview1" "fd_wriet"; the runtime offers wasi_snapshot_preview1 and gpu
+gpu-run: typo.wat: unknown import "wasi_snapshot_preview1" "fd_wriet"; that module has no such function
 [1]
 
 $ echo '(import "wasi_unstable" "fd_close" (func (param i32) (result i32))) (func (export "_start"))' > old.wat; gpu-run old.wat
@@ -134,22 +134,22 @@ gpu-run: param.wat: _start takes 1 argument, got 0
 
 # Directories.
 $ gpu-run --dir nowhere hello.wat; gpu-run --dir-ro nowhere::/x hello.wat; gpu-run --instances 2 --dir nowhere hello.wat
-gpu-run: hello.wat: --dir nowhere::nowhere: cannot open the directory: no such file or directory
-gpu-run: hello.wat: --dir nowhere::/x: cannot open the directory: no such file or directory
-gpu-run: hello.wat: --dir nowhere::nowhere: cannot open the directory: no such file or directory
+gpu-run: hello.wat: --dir nowhere: cannot open the directory: no such file or directory
+gpu-run: hello.wat: --dir-ro nowhere::/x: cannot open the directory: no such file or directory
+gpu-run: hello.wat: --dir nowhere: cannot open the directory: no such file or directory
 [1]
 
 $ gpu-run --dir in.txt hello.wat
-gpu-run: hello.wat: --dir in.txt::in.txt: cannot open the directory: not a directory
+gpu-run: hello.wat: --dir in.txt: cannot open the directory: not a directory
 [1]
 
 $ gpu-run --dir '' hello.wat; gpu-run --dir .:: hello.wat
-gpu-run: hello.wat: --dir ::: not a path that a program can use
+gpu-run: hello.wat: --dir : not a path that a program can use
 gpu-run: hello.wat: --dir .::: not a path that a program can use
 [1]
 
 $ gpu-run --dir .::/a --dir-ro .::/a hello.wat
-gpu-run: hello.wat: --dir .::/a: another directory has the same path in the program
+gpu-run: hello.wat: --dir-ro .::/a: another directory has the same path in the program
 [1]
 
 $ gpu-run --dir
