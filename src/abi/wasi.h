@@ -7,7 +7,6 @@ namespace gpurun::wasi {
 
 enum class Errno : u32 {
     success = 0,
-    acces = 2,
     again = 6,
     badf = 8,
     busy = 10,
@@ -24,14 +23,11 @@ enum class Errno : u32 {
     noent = 44,
     nomem = 48,
     nospc = 51,
-    nosys = 52,
     notdir = 54,
     notempty = 55,
     notsock = 57,
     notsup = 58,
-    overflow = 61,
     perm = 63,
-    rofs = 69,
     spipe = 70,
     notcapable = 76,
 };

@@ -184,7 +184,6 @@ public:
 
     void prepare(u32 id) {
         u32* words = process_.words;
-        if (used_ && burst_.is_watched) poison();
         if (used_) {
             // Fresh objects and memories are expected to be zero.
             u32 heap = burst_.words[process_heap_next];
@@ -195,6 +194,7 @@ public:
                 std::memset(process_.bytes + base, 0, size);
             }
         }
+        if (burst_.is_watched) poison();
         used_ = true;
         for (const WordRange& range : burst_.ranges)
             std::copy(burst_.words.begin() + range.begin, burst_.words.begin() + range.end,
@@ -271,6 +271,8 @@ private:
         u32* words = process_.words;
         std::fill(words + burst_.stack, words + burst_.words[burst_.thread + thread_stack_end],
                   poison_word);
+        for (const WordRange& range : burst_.ranges)
+            std::fill(words + range.begin, words + range.end, poison_word);
     }
 
     const Burst& burst_;

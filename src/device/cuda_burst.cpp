@@ -1,4 +1,5 @@
-// Bursts on an NVIDIA GPU: plans the memory of all slots, uploads templates, launches once.
+// Bursts on an NVIDIA GPU: plans the memory of all slots, uploads templates, and launches; once
+// more for each time that lanes waited for the host.
 #include <algorithm>
 #include <cstddef>
 
@@ -182,25 +183,26 @@ Result<BurstOutcome> CudaDevice::run_burst(std::span<const Burst> parts,
     TRY(check(driver_.stream_synchronize(stream_), "preparing the launch"));
 
     auto start = std::chrono::steady_clock::now();
-    BurstCounters counted{};
-    do {
+    double busy_cycles = 0, lane_cycles = 0;
+    for (;;) {
         PhaseTimer run_timer(Phase::run);
         u32 blocks = u32((warps * warp_lanes + block_lanes - 1) / block_lanes);
         TRY(launch(*gang, blocks, block_lanes, 0, &params));
         outcome.stop_seconds = TRY(wait(control, counters.at() + offsetof(BurstCounters, waiting)));
         outcome.launches++;
+        BurstCounters counted{};
         TRY(copy_out(&counted, counters.at(), sizeof counted));
+        busy_cycles += double(counted.busy_lane_cycles);
+        lane_cycles += double(counted.longest_warp) * double(warps * warp_lanes);
         if (counted.waiting == 0 || outcome.stop_seconds) break;
         for (usize i = 0; i < parts.size(); i++)
             TRY(serve_lanes(*this, parts[i], memory[i], plans[i].warps * warp_lanes));
-        const u64 none = 0;
-        TRY(copy_in(counters.at() + offsetof(BurstCounters, waiting), &none, sizeof none));
-    } while (true);
+        counted = {};
+        TRY(copy_in(counters.at(), &counted, sizeof counted));
+    }
     outcome.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (counted.longest_warp != 0)
-        outcome.busy = double(counted.busy_lane_cycles) /
-                       (double(counted.longest_warp) * double(warps * warp_lanes));
+    if (lane_cycles > 0) outcome.busy = busy_cycles / lane_cycles;
     for (usize i = 0; i < parts.size(); i++) {
         std::vector<u32>& words = outcome.parts[i].words;
         words.resize(usize(parts[i].processes) * outcome.parts[i].stride);

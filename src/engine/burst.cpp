@@ -93,6 +93,44 @@ Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstO
     return words;
 }
 
+// Libraries have an initialiser of their own, which runs before the function.
+bool calls_initialize(const wasm::Module& module, const BurstOptions& options) {
+    const wasm::Export* found = module.find_export("_initialize");
+    return options.function != "_start" && found && found->kind == wasm::ExternKind::func;
+}
+
+// Something of it runs while the template is made, and may use what it imports.
+bool has_initialiser(const wasm::Module& module, const BurstOptions& options) {
+    return !module.imports.empty() && (module.start || calls_initialize(module, options));
+}
+
+// Templates are made on the CPU, whatever device the processes are for.
+device::Device& template_device() {
+    static const std::unique_ptr<device::Device> cpu = std::move(*device::open_device("cpu"));
+    return *cpu;
+}
+
+Result<System> make_template_system(const BurstOptions& options) {
+    host::SystemOptions system = options.system;
+    system.process_count = options.processes;
+    system.arena_size = system_bytes(template_device().info(), 1);
+    return System::make(template_device(), system);
+}
+
+// What initialisers of a template write would be nobody's output.
+Result<void> check_silent(Store& store, System& system) {
+    u32 block = 0;
+    TRY(store.space().read_words(process_block, {&block, 1}));
+    if (block == 0) return {};
+    std::vector<u8> arena = TRY(system.read_all());
+    ProcessBlock me =
+        TRY(host::value_at<ProcessBlock>(arena, host::offset_of(block), "the block of a process"));
+    for (Handle stream : {me.output, me.error})
+        if (Node node = TRY(host::node_at(arena, stream)); node.size != 0)
+            return Error{"its initialisation writes output, which only one process alone can have"};
+    return {};
+}
+
 }  // namespace
 
 Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments,
@@ -108,6 +146,7 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     TRY(space_->read_code(0, burst.code));
     burst.words.resize(next_word_);
     TRY(space_->read_words(0, burst.words));
+    burst.words[process_block] = 0;  // each process gets its own
     u32 heap_next = burst.words[process_heap_next], heap_end = burst.words[process_heap_end];
     burst.ranges = {{0, current_.stack},
                     {current_.stack_end - record_words, heap_next},
@@ -147,13 +186,21 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
     for (const auto& [module, options] : jobs) {
+        std::optional<System> template_system;
+        if (has_initialiser(*module, options)) template_system = TRY(make_template_system(options));
         std::unique_ptr<Store> store =
-            TRY(Store::create(store_options(device.info(), *module, options)));
+            TRY(Store::create(store_options(device.info(), *module, options), template_device(),
+                              template_system ? &template_system->memory() : nullptr));
         TRY(store->offer(options.host_functions));
         std::vector<Extern> imports = TRY(store->system_imports(*module));
         Store::Instantiated made = TRY(store->instantiate(module, imports, control));
+        if (made.completion.kind == Completion::Kind::returned &&
+            calls_initialize(*module, options))
+            made.completion =
+                TRY(store->call(*store->find_export(*made.instance, "_initialize"), {}, control));
         if (made.completion.kind != Completion::Kind::returned)
-            return Error{"instantiation failed: " + made.completion.to_string()};
+            return Error{"its initialisation failed: " + made.completion.to_string()};
+        if (template_system) TRY(check_silent(*store, *template_system));
         std::optional<Extern> func = store->find_export(*made.instance, options.function);
         if (!func || func->kind != wasm::ExternKind::func)
             return Error{format("no exported function \"%s\"", options.function.c_str())};
@@ -161,7 +208,8 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
         bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
-        parts.push_back({std::move(store), *func, options.processes, {}, {}});
+        parts.push_back(
+            {std::move(template_system), std::move(store), *func, options.processes, {}, {}});
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
         system.process_count = options.processes;

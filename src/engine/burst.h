@@ -35,6 +35,7 @@ struct BurstJob {
 class BurstReport {
 public:
     struct Part {
+        std::optional<System> template_system;  // what initialisers of the template used
         std::unique_ptr<Store> store;
         Extern func;
         u32 processes;

@@ -17,7 +17,7 @@ Options:
   --stats                     say what took how long
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms
-  --stack N                   call stack, in slots of 4 bytes
+  --stack N                   call stack, in slots of 4 bytes: 1048576, with --instances 8192
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
   --dir HOST[::GUEST] ...     let the program use a directory, and write back what it changed there
@@ -41,6 +41,7 @@ Examples:
   gpu-run --invoke fac fac.wat 20      call an exported function, print its results
   gpu-run app.wasm                     run a program: its _start function
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
+  gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?

@@ -38,7 +38,6 @@ inline const char* name_of(Errno error) {
 #define NAME(name) \
     case Errno::name: return #name;
         NAME(success)
-        NAME(acces)
         NAME(again)
         NAME(badf)
         NAME(busy)
@@ -55,14 +54,12 @@ inline const char* name_of(Errno error) {
         NAME(noent)
         NAME(nomem)
         NAME(nospc)
-        NAME(nosys)
         NAME(notdir)
         NAME(notempty)
         NAME(notsock)
         NAME(notsup)
-        NAME(overflow)
         NAME(perm)
-        NAME(rofs)
+
         NAME(spipe)
         NAME(notcapable)
 #undef NAME

@@ -15,6 +15,7 @@ constexpr const char* footer = R"(Examples:
   gpu-run --invoke fac fac.wat 20      call an exported function, print its results
   gpu-run app.wasm                     run a program: its _start function
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
+  gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
@@ -86,7 +87,8 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                "a number of instructions");
     add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
                parse_seconds, "a time such as 10s or 200ms");
-    add_number(app, "--stack", "N", "call stack, in slots of 4 bytes", run.stack_slots,
+    add_number(app, "--stack", "N",
+               "call stack, in slots of 4 bytes: 1048576, with --instances 8192", run.stack_slots,
                parse_small_count, "a number of slots below 4294967296");
     add_number(app, "--heap", "N", "heap of objects, in words of 4 bytes", run.heap_words,
                parse_small_count, "a number of words below 4294967296");
