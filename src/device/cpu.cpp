@@ -392,6 +392,7 @@ private:
 class CpuDevice final : public Device {
 public:
     const DeviceInfo& info() const override { return info_; }
+    const Usage& usage() const override { return usage_; }
 
     Result<void> prepare(bool) override { return {}; }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
@@ -439,6 +440,7 @@ private:
     }
 
     DeviceInfo info_ = cpu_info();
+    Usage usage_;
 };
 
 std::string cpu_name() {

@@ -2,6 +2,7 @@
 // only, all freed.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -26,26 +27,35 @@ inline constexpr u32 warp_lanes = 32;
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(const Driver* driver, DevicePointer at, u64 size)
-        : driver_(driver), at_(at), size_(size) {}
+    // The device's usage outlives it.
+    Buffer(const Driver* driver, DevicePointer at, u64 size, Usage* usage)
+        : driver_(driver), usage_(usage), at_(at), size_(size) {
+        usage->bytes += size;
+        usage->peak_bytes = std::max(usage->peak_bytes, usage->bytes);
+    }
     Buffer(Buffer&& other) noexcept
         : driver_(other.driver_),
+          usage_(other.usage_),
           at_(std::exchange(other.at_, 0)),
           size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(driver_, other.driver_);
+        std::swap(usage_, other.usage_);
         std::swap(at_, other.at_);
         std::swap(size_, other.size_);
         return *this;
     }
     ~Buffer() {
-        if (at_) driver_->memory_free(at_);
+        if (!at_) return;
+        driver_->memory_free(at_);
+        usage_->bytes -= size_;
     }
     DevicePointer at() const { return at_; }
     u64 size() const { return size_; }
 
 private:
     const Driver* driver_ = nullptr;
+    Usage* usage_ = nullptr;
     DevicePointer at_ = 0;
     u64 size_ = 0;
 };
@@ -168,6 +178,7 @@ public:
     Result<void> open();
 
     const DeviceInfo& info() const override { return info_; }
+    const Usage& usage() const override { return usage_; }
     Result<void> prepare(bool for_bursts) override {
         TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
         return {};
@@ -194,7 +205,7 @@ public:
                 what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
         }
         TRY(check(status, "allocating device memory"));
-        return Buffer(&driver_, at, size);
+        return Buffer(&driver_, at, size, &usage_);
     }
     Result<Buffer> allocate_zeroed(u64 size, const char* what) {
         Buffer buffer = TRY(allocate(size, what));
@@ -210,10 +221,12 @@ public:
     }
     Result<void> copy_in(DevicePointer to, const void* from, u64 size) {
         if (size == 0) return {};
+        usage_.bytes_in += size;
         return check(driver_.copy_to_device(to, from, size, stream_), "copying to the device");
     }
     Result<void> copy_out(void* to, DevicePointer from, u64 size) {
         if (size == 0) return {};
+        usage_.bytes_out += size;
         TRY(check(driver_.copy_to_host(to, from, size, stream_), "copying from the device"));
         return check(driver_.stream_synchronize(stream_), "copying from the device");
     }
@@ -224,6 +237,7 @@ public:
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
                         void* params) {
         void* arguments[] = {params};
+        usage_.launches++;
         return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, shared_bytes,
                                     stream_, arguments, nullptr),
                      "launching a kernel");
@@ -239,6 +253,7 @@ private:
     int device_;
     Handle context_ = nullptr, stream_ = nullptr;
     DeviceInfo info_;
+    Usage usage_;
     StopWord stop_;
     CheckMemory checks_;
     std::map<std::string, Kernel> kernels_;

@@ -126,10 +126,18 @@ struct BurstOutcome {
     double busy = 0;  // share of the lanes' time in which they had a process
 };
 
+// What a device has done so far. Nothing on the CPU, whose memory is the host's.
+struct Usage {
+    u64 launches = 0;                 // of kernels
+    u64 bytes = 0, peak_bytes = 0;    // device memory that is allocated, and the most at once
+    u64 bytes_in = 0, bytes_out = 0;  // copied to it and from it
+};
+
 class Device {
 public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
+    virtual const Usage& usage() const = 0;
     // Gets ready what runs need, so that their time limits are theirs: for bursts, or for spaces.
     // Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;

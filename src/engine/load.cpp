@@ -109,10 +109,17 @@ Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
     return module;
 }
 
+std::vector<std::pair<const char*, double>> phase_seconds() {
+    std::vector<std::pair<const char*, double>> seconds;
+    for (u32 i = 0; i < u32(Phase::count); i++)
+        seconds.emplace_back(name_of(Phase(i)), seconds_in(Phase(i)));
+    return seconds;
+}
+
 std::string describe_phases() {
     std::string text = "seconds:";
-    for (u32 i = 0; i < u32(Phase::count); i++)
-        text += format("%s %s %.6f", i ? "," : "", name_of(Phase(i)), seconds_in(Phase(i)));
+    for (const auto& [name, seconds] : phase_seconds())
+        text += format("%s %s %.6f", text.back() == ':' ? "" : ",", name, seconds);
     return text;
 }
 

@@ -13,7 +13,8 @@ namespace gpurun::engine {
 Result<std::vector<u8>> read_file(const std::string& path);
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path);
 
-// "seconds: driver 0.1, …": how long each phase (base/phases.h) took so far.
+// How long each phase (base/phases.h) took so far, and the same as text: "seconds: driver 0.1, …".
+std::vector<std::pair<const char*, double>> phase_seconds();
 std::string describe_phases();
 
 }  // namespace gpurun::engine

@@ -12,9 +12,11 @@ Options:
   --version                   the version
   --invoke NAME               call this exported function instead of _start
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
+  --tier TIER                 how to run: interp (the interpreter), auto (the best there is)
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
   --stats                     say what took how long
+  --report FILE               write what happened to a file, as JSON
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms
   --stack N                   call stack, in slots of 4 bytes: 1048576, with --instances 8192
@@ -28,6 +30,8 @@ Options:
   --out DIR                   with --instances: output and changed files of each process go to DIR/<number>/
   --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
+  -q,--quiet                  say nothing but what goes wrong
+  --no-color                  no colours, not even on a terminal; as does NO_COLOR in the environment
 
 
 Commands:

@@ -11,34 +11,16 @@
 #include <unordered_map>
 
 #include "commands.h"
+#include "endings.h"
 #include "engine/load.h"
 #include "interrupt.h"
 #include "output.h"
+#include "report.h"
 
 namespace gpurun::tool {
 namespace {
 
 using engine::Completion;
-
-// "42", or "trap: unreachable in f at 0x2a".
-std::string describe(const Completion& completion) {
-    if (completion.kind == Completion::Kind::returned) {
-        std::string text;
-        for (const engine::Value& value : completion.results)
-            text += (text.empty() ? "" : " ") + value.to_string();
-        return text;
-    }
-    std::string text = completion.to_string();
-    if (completion.kind == Completion::Kind::trapped) text = "trap: " + text;
-    if (completion.kind == Completion::Kind::stopped && !was_interrupted()) text = "timeout";
-    if (!completion.backtrace.empty()) {
-        const engine::Frame& frame = completion.backtrace[0];
-        char offset[16];
-        std::snprintf(offset, sizeof offset, "0x%x", frame.wasm_offset);
-        text += " in " + frame.function + " at " + offset;
-    }
-    return text;
-}
 
 std::string format_running(const device::DeviceInfo& device, u32 processes) {
     return std::string("Running on ") + (device.id == "cpu" ? "CPU" : "GPU") + " with " +
@@ -120,7 +102,7 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
                                 ? "process " + std::to_string(group.processes[0])
                                 : std::to_string(group.processes.size()) +
                                       " processes, the first " + std::to_string(group.processes[0]);
-        say(whose + ": " + group.ending);
+        note(whose + ": " + group.ending, is_success(group.completion) ? Tone::plain : Tone::bad);
         finish_output(0);  // in order, where both outputs go to one place
         std::fwrite(group.error.data(), 1, group.error.size(), stderr);
         print(group.output);
@@ -128,20 +110,28 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
     }
 }
 
-// Where their output went elsewhere: how many ended how.
-void say_endings(const std::vector<Group>& groups) {
-    std::vector<std::pair<std::string, usize>> counts;
+// How many ended how, where that is not told yet.
+void say_endings(const std::vector<Group>& groups, bool is_program) {
+    std::vector<EndingCount> counts;
     for (const Group& group : groups) {
-        auto same = [&](const auto& count) { return count.first == group.ending; };
+        bool is_result = !is_program && group.completion.kind == Completion::Kind::returned;
+        EndingCount row{is_result ? "returned" : group.ending, group.processes.size(),
+                        group.processes[0], is_success(group.completion)};
+        auto same = [&](const EndingCount& other) { return other.ending == row.ending; };
         auto found = std::ranges::find_if(counts, same);
-        if (found == counts.end()) found = counts.insert(counts.end(), {group.ending, 0});
-        found->second += group.processes.size();
+        if (found == counts.end()) {
+            counts.push_back(row);
+        } else {
+            found->count += row.count;
+            found->first = std::min(found->first, row.first);
+        }
     }
-    std::ranges::sort(counts, [](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
-    for (const auto& [ending, count] : counts)
-        say(std::to_string(count) + (count == 1 ? " process: " : " processes: ") + ending);
+    say_endings(std::move(counts));
+}
+
+bool ended_alike(const std::vector<Group>& groups) {
+    return std::ranges::all_of(
+        groups, [&](const Group& group) { return group.ending == groups[0].ending; });
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {
@@ -208,19 +198,27 @@ Result<engine::BurstJob> make_job(const RunOptions& options) {
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
-Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& options) {
+Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& options,
+                 Endings& endings) {
     bool is_program = options.invoke.empty();
     std::vector<Group> groups = TRY(group(report, job, options.each, is_program));
+    for (const Group& group : groups) endings.add(group.completion, group.processes.size());
     u64 dropped = 0;
     std::vector<DebugRecord> records = report.debug(dropped, job);
     say_debug(records, dropped);
     if (!options.out.empty()) TRY(store_outputs(report, job, groups, options.out));
+    bool all_succeeded = std::ranges::all_of(
+        groups, [](const Group& group) { return is_success(group.completion); });
     if (!is_program) {
         print_results(groups, options.each);
     } else if (options.out.empty()) {
         print_outputs(groups, options.each);
-    } else {
-        say_endings(groups);
+    }
+    if (is_program && !options.out.empty()) {
+        say_endings(groups, is_program);
+    } else if (!(is_program ? ended_alike(groups) : all_succeeded)) {
+        finish_output(0);  // in order, where both outputs go to one place
+        say_endings(groups, is_program);
     }
     return exit_code(groups);
 }
@@ -228,6 +226,7 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
 Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     std::vector<engine::BurstJob> made;
     for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job)));
+    TRY(check_report(options.report));
     auto device = TRY(choose_device(options.device, true));
     if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
         print(format_running(device->info(), made[0].options.processes));
@@ -236,15 +235,19 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const engine::BurstReport& report = *ran;
-    int code = 0;
+    RunReport told{options.command, {}};
+    told.slots = report.outcome().slots;
+    told.busy = report.outcome().busy;
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
-        if (jobs.size() > 1) say("job " + std::to_string(i + 1) + ", " + jobs[i].file);
-        int job_code = TRY(tell(report, i, jobs[i]));
-        if (code == 0) code = job_code;
+        if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);
+        told.jobs.push_back({jobs[i].file, {}});
+        int code = TRY(tell(report, i, jobs[i], told.jobs.back().endings));
+        if (told.exit_code == 0) told.exit_code = code;
     }
     if (options.stats) say_outcome(report, device->info());
-    return finish_output(code);
+    told.exit_code = finish_output(told.exit_code);
+    return finish_report(options.report, told, *device);
 }
 
 }  // namespace

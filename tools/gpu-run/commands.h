@@ -22,13 +22,14 @@ struct RunOptions {
     std::optional<u64> seed;
     std::string input;  // --stdin: a file, for every process
     std::string out;    // --out: a folder
-    std::string device = "auto";
+    std::string device = "auto", tier = "auto";
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
     // More than one process:
     std::optional<u32> instances;
     bool each = false;                  // a line for each, not one for all that ended alike
     bool stats = false;                 // say how long it took
+    std::string report;                 // --report: a file
     bool is_watched = false;            // engine::StoreOptions
     std::optional<u32> spoilt_process;  // engine::BurstOptions
 };
@@ -51,6 +52,7 @@ struct BatchOptions {
     std::string device = "auto";
     std::optional<double> timeout;
     bool stats = false;
+    std::string report, command;  // --report: a file; what it calls this
 };
 // All in one launch.
 int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);

@@ -6,21 +6,13 @@
 
 #include "commands.h"
 #include "device/device.h"
+#include "json.h"
 #include "output.h"
 
 namespace gpurun::tool {
 namespace {
 
 using device::DeviceInfo;
-
-std::string quoted(const std::string& text) {
-    std::string json = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\') json += '\\';
-        json += u8(c) < 0x20 ? ' ' : c;
-    }
-    return json + "\"";
-}
 
 // Processes with this much memory, beside what else a process takes.
 u64 fitting(const DeviceInfo& info, u64 memory) {
@@ -30,18 +22,18 @@ u64 fitting(const DeviceInfo& info, u64 memory) {
 
 std::string as_json(const DeviceInfo& d) {
     char text[1024];
-    std::snprintf(text, sizeof text,
-                  "  {\"id\": %s, \"name\": %s, \"driver\": %s, \"capability\": \"%u.%u\", "
-                  "\"multiprocessors\": %u, \"lanes\": %u, \"memory_total\": %" PRIu64
-                  ", "
-                  "\"memory_free\": %" PRIu64
-                  ", \"watchdog\": %s, "
-                  "\"fits\": {\"64KiB\": %" PRIu64 ", \"1MiB\": %" PRIu64 ", \"16MiB\": %" PRIu64
-                  "}}",
-                  quoted(d.id).c_str(), quoted(d.name).c_str(), quoted(d.driver).c_str(),
-                  d.capability / 10, d.capability % 10, d.multiprocessors, d.lanes, d.memory_total,
-                  d.memory_free, d.has_watchdog ? "true" : "false", fitting(d, 64 << 10),
-                  fitting(d, 1 << 20), fitting(d, 16 << 20));
+    std::snprintf(
+        text, sizeof text,
+        "  {\"id\": %s, \"name\": %s, \"driver\": %s, \"capability\": \"%u.%u\", "
+        "\"multiprocessors\": %u, \"lanes\": %u, \"memory_total\": %" PRIu64
+        ", "
+        "\"memory_free\": %" PRIu64
+        ", \"watchdog\": %s, "
+        "\"fits\": {\"64KiB\": %" PRIu64 ", \"1MiB\": %" PRIu64 ", \"16MiB\": %" PRIu64 "}}",
+        json_quoted(d.id).c_str(), json_quoted(d.name).c_str(), json_quoted(d.driver).c_str(),
+        d.capability / 10, d.capability % 10, d.multiprocessors, d.lanes, d.memory_total,
+        d.memory_free, d.has_watchdog ? "true" : "false", fitting(d, 64 << 10), fitting(d, 1 << 20),
+        fitting(d, 16 << 20));
     return text;
 }
 
@@ -71,7 +63,7 @@ Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, boo
     TRY(device->prepare(for_bursts));
     const DeviceInfo& info = device->info();
     if (id == "auto" && info.id != "cpu" && isatty(STDERR_FILENO))
-        say("running on " + info.id + ", " + info.name);
+        note("running on " + info.id + ", " + info.name);
     return device;
 }
 

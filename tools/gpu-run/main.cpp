@@ -1,5 +1,7 @@
 // The command line: parses options once and calls a command.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 
 #include "commands.h"
 #include "engine/load.h"
@@ -72,17 +74,29 @@ bool is_device_name(std::string_view name) {
     return name.starts_with("cuda:") && parse_small_count(name.substr(5)).has_value();
 }
 
+// What is wrong with --tier. Empty: nothing.
+std::string check_tier(const std::string& tier) {
+    if (tier == "auto" || tier == "interp") return "";
+    if (tier == "native") return "--tier native is not there yet; take interp or auto";
+    return "unknown tier \"" + tier + "\"; --tier takes interp, native or auto";
+}
+
 void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--invoke", run.invoke, "call this exported function instead of _start")
         ->type_name("NAME");
     app.add_option("--device", run.device,
                    "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
         ->type_name("DEVICE");
+    app.add_option("--tier", run.tier,
+                   "how to run: interp (the interpreter), auto (the best there is)")
+        ->type_name("TIER");
     add_number(app, "--instances", "N",
                "as many processes; {} in an argument is the process's number", run.instances,
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "say what took how long");
+    app.add_option("--report", run.report, "write what happened to a file, as JSON")
+        ->type_name("FILE");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
                "a number of instructions");
     add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
@@ -145,9 +159,10 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
     } catch (const CLI::ParseError& error) {
         return explain(error);
     }
-    for (const char* name : {"--device", "--timeout", "--stats"})
+    for (const char* name : {"--device", "--timeout", "--stats", "--report"})
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
+    if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
     std::vector<std::string> rest = app.remaining();
     if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
     if (rest.empty()) return "no file given";
@@ -180,9 +195,10 @@ int run_batch(const std::string& file, const BatchOptions& options) {
 
 // What stands on the command line that the command cannot use. Empty: nothing.
 std::string misplaced(const CLI::App& app, const CLI::App& command) {
-    // --device means the same before a command and after it.
+    // These mean the same before a command and after it, or for all commands.
+    constexpr std::string_view common[] = {"--device", "--quiet", "--no-color"};
     for (const CLI::Option* option : app.get_options())
-        if (option->count() > 0 && option->get_name() != "--device")
+        if (option->count() > 0 && !std::ranges::count(common, option->get_name()))
             return option->get_name() + " is not for " + command.get_name();
     std::vector<std::string> rest = app.remaining(true);
     if (rest.empty()) return "";
@@ -205,6 +221,14 @@ int main(int argc, char** argv) {
     app.option_defaults()->take_last();
     RunOptions run;
     add_run_options(app, run);
+    OutputStyle style;
+    const char* no_colour = std::getenv("NO_COLOR");
+    style.has_colour = !(no_colour && *no_colour);
+    set_style(style);
+    bool has_no_colour = false;
+    app.add_flag("-q,--quiet", style.is_quiet, "say nothing but what goes wrong");
+    app.add_flag("--no-color", has_no_colour,
+                 "no colours, not even on a terminal; as does NO_COLOR in the environment");
 
     std::vector<std::string> files;
     auto add_files = [&](CLI::App* command, const char* help) {
@@ -222,9 +246,12 @@ int main(int argc, char** argv) {
     CLI::App* batch = app.add_subcommand(
         "batch", "run several programs or functions at once, one a line of a file");
     BatchOptions batch_options;
+    batch_options.command = "batch";
     batch->add_option("--device", batch_options.device, "where to run: auto, cpu, cuda, cuda:N")
         ->type_name("DEVICE");
     batch->add_flag("--stats", batch_options.stats, "say what took how long");
+    batch->add_option("--report", batch_options.report, "write what happened to a file, as JSON")
+        ->type_name("FILE");
     add_number(*batch, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms",
                batch_options.timeout, parse_seconds, "a time such as 10s or 200ms");
     add_files(batch, "a file with a job a line: [OPTIONS] FILE [ARGUMENTS]");
@@ -256,6 +283,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(explain(error) + "; gpu-run --help lists the options");
     }
+    style.has_colour &= !has_no_colour;
+    set_style(style);
     for (const CLI::App* command : app.get_subcommands())
         if (std::string problem = misplaced(app, *command); !problem.empty())
             return usage_error(problem + "; gpu-run " + command->get_name() +
@@ -281,9 +310,10 @@ int main(int argc, char** argv) {
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
+    if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     run.file = rest[0];
     run.arguments.assign(rest.begin() + 1, rest.end());
     if (!run.instances) return run_file(run);
-    return run_burst({&run, 1}, {run.device, run.timeout, run.stats});
+    return run_burst({&run, 1}, {run.device, run.timeout, run.stats, run.report, "run"});
 }

@@ -1,14 +1,47 @@
 // Standard output and standard error.
 #include "output.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace gpurun::tool {
 namespace {
 
 int output_errno = 0;  // of the first write that failed
+OutputStyle style;
+
+// Control characters made visible: what guests and file names hold is not for the terminal.
+std::string visible(std::string_view text) {
+    static constexpr char hex[] = "0123456789abcdef";
+    std::string line;
+    for (char c : text) {
+        if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
+            line += c;
+        } else {
+            line += '\\';
+            line += hex[c >> 4];
+            line += hex[c & 15];
+        }
+    }
+    return line;
+}
+
+std::string painted(const std::string& text, const char* colour) {
+    static const bool is_terminal = isatty(STDERR_FILENO);
+    if (!style.has_colour || !is_terminal) return text;
+    return std::string("\x1b[") + colour + "m" + text + "\x1b[0m";
+}
+
+constexpr const char *bold = "1", *red = "31", *bold_red = "1;31";
+
+void write_line(std::string line) {
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 }  // namespace
 
@@ -24,39 +57,42 @@ int finish_output(int code) {
     if (output_errno == 0 && std::fflush(stdout) != 0) output_errno = errno;
     if (output_errno == 0) return code;
     if (output_errno == EPIPE) return exit_closed_pipe;
-    return input_error(std::string("cannot write to standard output: ") +
-                       std::strerror(output_errno));
+    static bool is_said = false;  // commands finish more than once
+    if (!std::exchange(is_said, true))
+        say(std::string("cannot write to standard output: ") + std::strerror(output_errno),
+            Tone::bad);
+    return exit_input;
 }
 
 std::string counted(size_t count, const char* thing) {
     return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-void say(std::string_view message) { say_more("gpu-run: " + std::string(message)); }
+void set_style(const OutputStyle& wanted) { style = wanted; }
 
-void say_more(std::string_view text) {
-    static constexpr char hex[] = "0123456789abcdef";
-    std::string line;
-    for (char c : text) {
-        if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
-            line += c;
-        } else {
-            line += '\\';
-            line += hex[c >> 4];
-            line += hex[c & 15];
-        }
-    }
-    line += '\n';
-    std::fwrite(line.data(), 1, line.size(), stderr);
+void say(std::string_view message, Tone tone) {
+    write_line(painted("gpu-run:", tone == Tone::bad ? bold_red : bold) + " " + visible(message));
+}
+
+void say_more(std::string_view line, Tone tone) {
+    write_line(tone == Tone::bad ? painted(visible(line), red) : visible(line));
+}
+
+void note(std::string_view message, Tone tone) {
+    if (!style.is_quiet) say(message, tone);
+}
+
+void note_more(std::string_view line, Tone tone) {
+    if (!style.is_quiet) say_more(line, tone);
 }
 
 int input_error(std::string_view message) {
-    say(message);
+    say(message, Tone::bad);
     return exit_input;
 }
 
 int usage_error(std::string_view message) {
-    say(message);
+    say(message, Tone::bad);
     return exit_usage;
 }
 

@@ -17,9 +17,21 @@ int finish_output(int code);
 
 std::string counted(size_t count, const char* thing);  // "1 export", "2 exports"
 
+// How messages look. Colours are for terminals alone, whatever is said here.
+struct OutputStyle {
+    bool is_quiet = false;  // no notes, only what went wrong or was asked for
+    bool has_colour = true;
+};
+void set_style(const OutputStyle& style);
+
+enum class Tone { plain, bad };
+
 // "gpu-run: …" on standard error, control characters made visible.
-void say(std::string_view message);
-void say_more(std::string_view line);       // below it, without the prefix
+void say(std::string_view message, Tone tone = Tone::plain);
+void say_more(std::string_view line, Tone tone = Tone::plain);  // below it, without the prefix
+// The same for what --quiet leaves out.
+void note(std::string_view message, Tone tone = Tone::plain);
+void note_more(std::string_view line, Tone tone = Tone::plain);
 int input_error(std::string_view message);  // says it, returns exit_input
 int usage_error(std::string_view message);  // says it, returns exit_usage
 

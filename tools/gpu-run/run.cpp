@@ -6,6 +6,7 @@
 #include "engine/names.h"
 #include "interrupt.h"
 #include "output.h"
+#include "report.h"
 
 namespace gpurun::tool {
 namespace {
@@ -41,7 +42,7 @@ int report(const Completion& completion, const RunOptions& options, const char* 
                                         : "timeout: not done in time; --timeout gives it more";
             break;
     }
-    say(options.file + ": " + message);
+    say(options.file + ": " + message, Tone::bad);
     for (usize i = 0; i < completion.backtrace.size(); i++) {
         if (i == max_frames) {
             say_more("  ...");
@@ -92,6 +93,7 @@ Result<int> run(const RunOptions& options) {
                                      is_program ? none : options.arguments);
     if (!arguments) return error(arguments.error().message);
 
+    TRY(check_report(options.report));
     std::unique_ptr<device::Device> device = TRY(choose_device(options.device, false));
     device::RunControl control = run_control(options.timeout);
     engine::StoreOptions limits = engine::options_for(device->info());
@@ -111,10 +113,17 @@ Result<int> run(const RunOptions& options) {
     say_debug(ending->debug, ending->debug_dropped);
     for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
     if (ending->files) say(ending->files->to_string());
-    if (ending->was_output_closed) return exit_closed_pipe;
-    int code = report(ending->completion, options,
-                      ending->has_begun ? "trap: " : "trap in its initialisation: ");
-    return ending->files && code == 0 ? exit_input : code;
+    RunReport told{"run", {{options.file, {}}}};
+    told.jobs[0].endings.add(ending->completion);
+    if (ending->was_output_closed) {
+        told.exit_code = exit_closed_pipe;
+    } else {
+        told.exit_code = report(ending->completion, options,
+                                ending->has_begun ? "trap: " : "trap in its initialisation: ");
+        if (ending->files && told.exit_code == 0) told.exit_code = exit_input;
+    }
+    told.exit_code = finish_output(told.exit_code);
+    return finish_report(options.report, told, *device);
 }
 
 }  // namespace

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Reports (--report) against docs/report.schema.json, and what they say of known runs."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["GPURUN_SOURCE"])
+SCHEMA = json.loads((SOURCE / "docs/report.schema.json").read_text())
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
+         "null": type(None)}
+
+MODULE = """(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_start"))
+  (func (export "exit") (param i32) (call $exit (local.get 0)))
+  (func (export "mixed") (param i32)
+    (if (i32.eq (local.get 0) (i32.const 1)) (then unreachable))
+    (if (i32.eq (local.get 0) (i32.const 2)) (then (call $exit (i32.const 7)))))
+  (func (export "loop") (loop (br 0)))
+  (func (export "_initialize")))
+"""
+
+
+def problems(value, schema, place="report"):
+    """What of a JSON schema the report's own schema uses."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    if "const" in schema and value != schema["const"]:
+        yield f"{place}: {value!r}, expected {schema['const']!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{place}: {value!r} is none of {schema['enum']}"
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(isinstance(value, TYPES[kind]) for kind in kinds):
+        yield f"{place}: {value!r} is no {' or '.join(kinds)}"
+        return
+    if "minimum" in schema and value is not None and value < schema["minimum"]:
+        yield f"{place}: {value} is less than {schema['minimum']}"
+    if isinstance(value, dict):
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{place}: no {name}"
+        for name, member in value.items():
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+            if inner is not None:
+                yield from problems(member, inner, f"{place}.{name}")
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from problems(item, schema.get("items", {}), f"{place}[{i}]")
+
+
+def run(folder, *words, code=0):
+    """The report of a run that must end with `code`."""
+    path = folder / "report.json"
+    path.unlink(missing_ok=True)
+    done = subprocess.run([os.environ["GPURUN"], *words], cwd=folder, capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == code, (words, done)
+    report = json.loads(path.read_text())
+    found = list(problems(report, SCHEMA))
+    assert not found, "\n".join(found)
+    assert set(report) == set(SCHEMA["properties"]), "a member is not in the schema"
+    assert report["exit_code"] == code
+    assert report["instances"] == sum(job["instances"] for job in report["jobs"])
+    assert report["memory"]["host_peak_bytes"] > 1 << 20
+    return report
+
+
+def one_process(folder):
+    report = run(folder, "--report", "report.json", "--device", "cpu", "m.wat")
+    assert report["command"] == "run" and report["instances"] == 1
+    assert report["device"]["id"] == "cpu" and report["launches"] == 0
+    assert report["endings"] == {"exits": {"0": 1}, "traps": {}, "others": {}}
+    assert 0 < report["seconds"]["run"] <= report["seconds"]["total"]
+    report = run(folder, "--report", "report.json", "--invoke", "exit", "m.wat", "300", code=44)
+    assert report["endings"]["exits"] == {"300": 1}
+
+
+def bad_endings(folder):
+    report = run(folder, "--report", "report.json", "--invoke", "mixed", "m.wat", "1", code=134)
+    assert report["endings"]["traps"] == {"unreachable": 1}
+    report = run(folder, "--report", "report.json", "--timeout", "100ms", "--invoke", "loop", "m.wat",
+                 code=124)
+    assert report["endings"]["others"] == {"timeout": 1}
+    report = run(folder, "--report", "report.json", "--fuel", "9", "--invoke", "loop", "m.wat", code=134)
+    assert report["endings"]["others"] == {"out of fuel": 1}
+
+
+def many(folder):
+    report = run(folder, "--report", "report.json", "--instances", "100", "--invoke", "mixed", "m.wat",
+                 "{}", code=134)
+    assert report["endings"] == {"exits": {"0": 98, "7": 1}, "traps": {"unreachable": 1}, "others": {}}
+    assert report["instances_per_second"] > 0
+
+
+def batch(folder):
+    (folder / "jobs").write_text("--instances 10 m.wat\n--invoke exit m.wat 3\n")
+    report = run(folder, "batch", "--report", "report.json", "jobs", code=3)
+    assert report["command"] == "batch" and report["instances"] == 11
+    assert [job["instances"] for job in report["jobs"]] == [10, 1]
+    assert report["jobs"][1]["endings"]["exits"] == {"3": 1}
+
+
+def odd_names(folder):
+    name = os.fsdecode(b'a"\\\n\xff.wat')
+    (folder / name).write_text(MODULE)
+    report = run(folder, "--report", "report.json", name)
+    assert report["jobs"][0]["file"] == 'a"\\\n\ufffd.wat'
+
+
+def main():
+    passed = failed = 0
+    for test in (one_process, bad_endings, many, batch, odd_names):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "m.wat").write_text(MODULE)
+            try:
+                test(folder)
+                passed += 1
+            except AssertionError as error:
+                failed += 1
+                print(f"{test.__name__}: {error}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+// Counts endings, asks the system for times and memory, and writes the file.
+#include "report.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/load.h"
+#include "interrupt.h"
+#include "json.h"
+#include "output.h"
+
+namespace gpurun::tool {
+namespace {
+
+using engine::Completion;
+using std::chrono::steady_clock;
+
+constexpr u64 schema_version = 1;
+const steady_clock::time_point program_start = steady_clock::now();
+
+const char* other_ending(Completion::Kind kind) {
+    switch (kind) {
+        case Completion::Kind::uncaught_exception: return "uncaught exception";
+        case Completion::Kind::out_of_fuel: return "out of fuel";
+        case Completion::Kind::blocked: return "deadlock";
+        default: return was_interrupted() ? "interrupted" : "timeout";
+    }
+}
+
+template <class Key>
+std::string counts_json(const std::map<Key, u64>& counts) {
+    JsonObject object;
+    for (const auto& [key, count] : counts) {
+        if constexpr (std::is_same_v<Key, u32>)
+            object.add_count(std::to_string(key), count);
+        else
+            object.add_count(key, count);
+    }
+    return object.line();
+}
+
+double seconds_of(const timeval& time) { return double(time.tv_sec) + double(time.tv_usec) * 1e-6; }
+
+std::string device_json(const device::DeviceInfo& info) {
+    return JsonObject()
+        .add_text("id", info.id)
+        .add_text("name", info.name)
+        .add_text("driver", info.driver)
+        .add_count("lanes", info.lanes)
+        .line();
+}
+
+std::string to_json(const RunReport& report, const device::Device& device) {
+    Endings all;
+    std::string jobs;
+    for (const RunReport::Job& job : report.jobs) {
+        all.add(job.endings);
+        jobs +=
+            (jobs.empty() ? "\n    " : ",\n    ") + JsonObject()
+                                                        .add_text("file", job.file)
+                                                        .add_count("instances", job.endings.count())
+                                                        .add("endings", job.endings.to_json())
+                                                        .line();
+    }
+    double total = std::chrono::duration<double>(steady_clock::now() - program_start).count();
+    double run = 0;
+    JsonObject seconds;
+    for (const auto& [name, spent] : engine::phase_seconds()) {
+        seconds.add_number(name, spent);
+        if (name == std::string_view("run")) run = spent;
+    }
+    seconds.add_number("total", total);
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    const device::Usage& used = device.usage();
+    JsonObject object;
+    object.add_text("schema", "gpu-run report")
+        .add_count("version", schema_version)
+        .add_text("gpu_run", GPURUN_VERSION)
+        .add_text("command", report.command)
+        .add("device", device_json(device.info()))
+        .add_text("tier", "interp")
+        .add_text("layout", "linear")
+        .add_count("instances", all.count())
+        .add("endings", all.to_json())
+        .add("jobs", "[" + jobs + "\n  ]")
+        .add_count("exit_code", u64(report.exit_code))
+        .add("seconds", seconds.line())
+        .add_number("instances_per_second", run > 0 ? double(all.count()) / run : 0)
+        .add_count("launches", used.launches)
+        .add_count("slots", report.slots)
+        .add("lanes_busy", report.busy > 0 ? json_number(report.busy) : "null")
+        .add("memory", JsonObject()
+                           .add_count("host_peak_bytes", u64(usage.ru_maxrss) << 10)
+                           .add_count("device_peak_bytes", used.peak_bytes)
+                           .line())
+        .add("copied", JsonObject()
+                           .add_count("to_device_bytes", used.bytes_in)
+                           .add_count("from_device_bytes", used.bytes_out)
+                           .line())
+        .add_number("host_cpu_share",
+                    (seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)) / total);
+    return object.lines();
+}
+
+}  // namespace
+
+void Endings::add(const Completion& completion, u64 count) {
+    switch (completion.kind) {
+        case Completion::Kind::returned: exits_[0] += count; break;
+        case Completion::Kind::exited: exits_[completion.exit_code] += count; break;
+        case Completion::Kind::trapped: traps_[completion.to_string()] += count; break;
+        default: others_[other_ending(completion.kind)] += count; break;
+    }
+}
+
+void Endings::add(const Endings& others) {
+    for (const auto& [code, count] : others.exits_) exits_[code] += count;
+    for (const auto& [name, count] : others.traps_) traps_[name] += count;
+    for (const auto& [name, count] : others.others_) others_[name] += count;
+}
+
+u64 Endings::count() const {
+    u64 sum = 0;
+    for (const auto& [code, count] : exits_) sum += count;
+    for (const auto* counts : {&traps_, &others_})
+        for (const auto& [name, count] : *counts) sum += count;
+    return sum;
+}
+
+std::string Endings::to_json() const {
+    return JsonObject()
+        .add("exits", counts_json(exits_))
+        .add("traps", counts_json(traps_))
+        .add("others", counts_json(others_))
+        .line();
+}
+
+Result<void> check_report(const std::string& path) {
+    if (path.empty()) return {};
+    FILE* file = std::fopen(path.c_str(), "ab");  // what is there stays until there is a report
+    if (!file) return Error{"--report " + path + ": " + std::strerror(errno)};
+    std::fclose(file);
+    return {};
+}
+
+Result<void> write_report(const std::string& path, const RunReport& report,
+                          const device::Device& device) {
+    std::string text = to_json(report, device);
+    FILE* file = std::fopen(path.c_str(), "wb");
+    bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file && std::fclose(file) != 0) is_written = false;
+    if (!is_written) return Error{"--report " + path + ": " + std::strerror(errno)};
+    return {};
+}
+
+int finish_report(const std::string& path, const RunReport& report, const device::Device& device) {
+    if (path.empty()) return report.exit_code;
+    Result<void> written = write_report(path, report, device);
+    if (written) return report.exit_code;
+    int code = input_error(written.error().to_string());
+    return report.exit_code == 0 ? code : report.exit_code;
+}
+
+}  // namespace gpurun::tool

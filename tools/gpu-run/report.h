@@ -1,0 +1,46 @@
+// --report: what a run did, as JSON. docs/report.md describes it, docs/report.schema.json too.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "engine/store.h"
+
+namespace gpurun::tool {
+
+// How processes ended.
+class Endings {
+public:
+    void add(const engine::Completion& completion, u64 count = 1);
+    void add(const Endings& others);
+    u64 count() const;
+    std::string to_json() const;
+
+private:
+    std::map<u32, u64> exits_;  // by code; a function that returned counts as 0
+    std::map<std::string, u64> traps_, others_;
+};
+
+struct RunReport {
+    struct Job {
+        std::string file;
+        Endings endings;
+    };
+    std::string command;  // "run", "batch", "map"
+    std::vector<Job> jobs;
+    int exit_code = 0;
+    u32 slots = 1;    // processes that had memory of their own at once
+    double busy = 0;  // BurstOutcome::busy; 0: not known
+};
+
+// Before the work, so that it is not for nothing: can it be written?
+Result<void> check_report(const std::string& path);
+Result<void> write_report(const std::string& path, const RunReport& report,
+                          const device::Device& device);
+// Writes it if a path is given. The exit code: the report's, or that of a report that failed.
+int finish_report(const std::string& path, const RunReport& report, const device::Device& device);
+
+}  // namespace gpurun::tool
