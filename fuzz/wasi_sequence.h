@@ -499,7 +499,7 @@ private:
             is_famine_ = false;
             error = caller_.call(which, arguments);
         }
-        note("%s: %s", text.c_str(), test::name_of(error));
+        note("%s: %s", text.c_str(), to_string(error));
         require(caller_.state() == ThreadState::finished, "the call returns");
         return error;
     }
@@ -509,7 +509,7 @@ private:
     }
     void same(Errno got, Errno expected) {
         if (got == expected) return;
-        note("expected %s", test::name_of(expected));
+        note("expected %s", to_string(expected));
         require(false, "the same errno");
     }
 

@@ -68,7 +68,7 @@ struct SystemHeader {
     Handle debug;
     u32 debug_capacity;  // written by the host, as is what follows
     u32 terminals;       // bit n: standard stream n is a terminal
-    u32 padding_2;
+    u32 is_traced;       // every call leaves a DebugRecord
 };
 static_assert(sizeof(SystemHeader) ==
               8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
@@ -184,16 +184,30 @@ struct ProcessBlock {
 };
 static_assert(sizeof(ProcessBlock) == 128);
 
-enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text };
+enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call };
 
 inline constexpr u32 debug_text_bytes = 104;
 struct DebugRecord {
     u32 process;
     DebugKind kind;
-    u64 value;  // text: its length, of which debug_text_bytes are kept at the most
-    u8 text[debug_text_bytes];
+    u64 value;  // text: its length, of which debug_text_bytes are kept at the most; call: its
+                // number
+    u8 text[debug_text_bytes];  // call: a TracedCall
     u64 padding;
 };
 static_assert(sizeof(DebugRecord) == 128);
+
+// A system call that has ended. system_calls.def says which of its arguments lead to what.
+inline constexpr u32 traced_words = 11, traced_text_bytes = 40;
+struct TracedCall {
+    u32 arguments[traced_words];
+    u32 result;
+    u32 has_result;   // 0: it did not return
+    u32 stored;       // number that it left in the guest's memory
+    u32 text_length;  // of which traced_text_bytes are kept at the most
+    u8 text[traced_text_bytes];
+    u32 padding;
+};
+static_assert(sizeof(TracedCall) == debug_text_bytes);
 
 }  // namespace gpurun

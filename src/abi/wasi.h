@@ -5,32 +5,48 @@
 
 namespace gpurun::wasi {
 
+// Those that calls give, with their numbers.
+#define GPURUN_ERRNOS(ERRNO) \
+    ERRNO(success, 0)        \
+    ERRNO(again, 6)          \
+    ERRNO(badf, 8)           \
+    ERRNO(busy, 10)          \
+    ERRNO(exist, 20)         \
+    ERRNO(fault, 21)         \
+    ERRNO(fbig, 22)          \
+    ERRNO(ilseq, 25)         \
+    ERRNO(inval, 28)         \
+    ERRNO(io, 29)            \
+    ERRNO(isdir, 31)         \
+    ERRNO(loop, 32)          \
+    ERRNO(mfile, 33)         \
+    ERRNO(nametoolong, 37)   \
+    ERRNO(noent, 44)         \
+    ERRNO(nomem, 48)         \
+    ERRNO(nospc, 51)         \
+    ERRNO(notdir, 54)        \
+    ERRNO(notempty, 55)      \
+    ERRNO(notsock, 57)       \
+    ERRNO(notsup, 58)        \
+    ERRNO(perm, 63)          \
+    ERRNO(spipe, 70)         \
+    ERRNO(notcapable, 76)
+
 enum class Errno : u32 {
-    success = 0,
-    again = 6,
-    badf = 8,
-    busy = 10,
-    exist = 20,
-    fault = 21,
-    fbig = 22,
-    ilseq = 25,
-    inval = 28,
-    io = 29,
-    isdir = 31,
-    loop = 32,
-    mfile = 33,
-    nametoolong = 37,
-    noent = 44,
-    nomem = 48,
-    nospc = 51,
-    notdir = 54,
-    notempty = 55,
-    notsock = 57,
-    notsup = 58,
-    perm = 63,
-    spipe = 70,
-    notcapable = 76,
+#define ERRNO(name, number) name = number,
+    GPURUN_ERRNOS(ERRNO)
+#undef ERRNO
 };
+
+constexpr const char* to_string(Errno error) {
+    switch (error) {
+#define ERRNO(name, number) \
+    case Errno::name: return #name;
+        GPURUN_ERRNOS(ERRNO)
+#undef ERRNO
+    }
+    return "?";
+}
 
 enum Rights : u64 {
     right_fd_datasync = u64{1} << 0,

@@ -94,12 +94,11 @@ private:
 
 class Runner {
 public:
-    Runner(System& system, Store& store, std::span<const HostFunction> functions,
-           const RunControl& control)
+    Runner(System& system, Store& store, const ProgramOptions& options, const RunControl& control)
         : all_(system),
           system_(system.memory()),
           store_(store),
-          functions_(functions),
+          options_(options),
           control_(control) {}
 
     // Goes on with the thread until it ends or is stopped.
@@ -143,6 +142,7 @@ private:
     // Takes away what the process has written, in the order of the streams.
     Result<void> drain() {
         if (TRY(block()) == 0) return {};
+        if (options_.take_record) TRY(drain_records());
         ProcessBlock me = TRY(process());
         for (int stream : {1, 2}) {
             u64 at = offset_of(stream == 1 ? me.output : me.error);
@@ -154,6 +154,21 @@ private:
             TRY(write_value<u64>(system_, at + offsetof(Node, size), 0));
         }
         return {};
+    }
+
+    Result<void> drain_records() {
+        constexpr u64 count_at = offsetof(SystemHeader, debug_count);
+        u64 count = TRY(read_value<u64>(system_, count_at));
+        if (count == 0) return {};
+        Handle at = TRY(read_value<Handle>(system_, offsetof(SystemHeader, debug)));
+        u32 capacity = TRY(read_value<u32>(system_, offsetof(SystemHeader, debug_capacity)));
+        std::vector<DebugRecord> records(std::min<u64>(count, capacity));
+        const u64 size = records.size() * sizeof(DebugRecord);
+        if (offset_of(at) + size > system_.size())
+            return Error{"system memory is damaged: debug records"};
+        TRY(system_.read(offset_of(at), {reinterpret_cast<u8*>(records.data()), size}));
+        for (const DebugRecord& record : records) options_.take_record(record);
+        return write_value<u64>(system_, count_at, 0);
     }
 
     // The device's numbers are checked before they are followed.
@@ -205,7 +220,7 @@ private:
             case Request::block:
             case Request::call: {
                 SoleProcess sole(store_.space(), block_);
-                TRY(all_.fulfil(sole, functions_));
+                TRY(all_.fulfil(sole, options_.host_functions));
                 return true;
             }
             default: return true;  // output: it was taken away
@@ -242,7 +257,7 @@ private:
     System& all_;
     SystemMemory& system_;
     Store& store_;
-    std::span<const HostFunction> functions_;
+    const ProgramOptions& options_;
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
@@ -348,7 +363,7 @@ Result<ProgramEnding> run_program(device::Device& device,
     ProgramEnding ending;
     Store::Instantiated made = TRY(store->instantiate(module, imports, control));
     ending.completion = std::move(made.completion);
-    Runner runner(system, *store, options.host_functions, control);
+    Runner runner(system, *store, options, control);
     // Libraries have an initialiser of their own.
     std::vector<std::pair<std::string, std::vector<Value>>> calls;
     if (options.function != "_start" && module->find_export("_initialize"))
@@ -373,25 +388,6 @@ Result<ProgramEnding> run_program(device::Device& device,
     ending.debug = host::debug_records(arena);
     ending.debug_dropped = host::debug_dropped(arena);
     return ending;
-}
-
-std::string to_string(const DebugRecord& record) {
-    std::string text = format("process %u: ", record.process);
-    const u32 low = u32(record.value);
-    switch (record.kind) {
-        case DebugKind::i32: return text + std::to_string(s32(low));
-        case DebugKind::i64: return text + std::to_string(s64(record.value));
-        case DebugKind::f32: return text + Value{wasm::ValType::f32, {{low}}}.to_string();
-        case DebugKind::f64:
-            return text + Value{wasm::ValType::f64, {{low, u32(record.value >> 32)}}}.to_string();
-        case DebugKind::boolean: return text + (record.value ? "true" : "false");
-        case DebugKind::text: {
-            text.append(reinterpret_cast<const char*>(record.text),
-                        std::min<u64>(record.value, debug_text_bytes));
-            return text + (record.value > debug_text_bytes ? "…" : "");
-        }
-    }
-    return text;
 }
 
 }  // namespace gpurun::engine

@@ -1,6 +1,7 @@
 // Programs: modules with what the runtime offers them, one process with this program's own streams.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,8 @@ struct ProgramOptions {
     std::string function = "_start";
     std::vector<Value> arguments;  // of the function
     std::vector<HostFunction> host_functions;
+    // What the process notes (engine/trace.h), while it runs; else it is in the ending.
+    std::function<void(const DebugRecord&)> take_record;
 };
 
 struct ProgramEnding {
@@ -57,8 +60,5 @@ private:
 Result<ProgramEnding> run_program(device::Device& device,
                                   std::shared_ptr<const wasm::Module> module,
                                   ProgramOptions options, const device::RunControl& control);
-
-// "process 3: debug: 42"
-std::string to_string(const DebugRecord& record);
 
 }  // namespace gpurun::engine

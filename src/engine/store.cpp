@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/phases.h"
 #include "engine/system_module.h"
+#include "wasm/source_line.h"
 
 namespace gpurun::engine {
 
@@ -365,6 +366,7 @@ Result<u32> Store::exit_code() {
 }
 
 std::optional<Frame> Store::frame_at(u32 position) {
+    if (auto known = frames_at_.find(position); known != frames_at_.end()) return known->second;
     for (const LoadedCode& code : codes_) {
         if (position < code.begin || position >= code.instantiate) continue;
         auto first = code.entries.begin() + code.module->imported_funcs;
@@ -379,7 +381,8 @@ std::optional<Frame> Store::frame_at(u32 position) {
                        translate::map_function(*code.module, func, options)};
         }
         u32 offset = mapped_->map.wasm_offset_at(position - code.entries[func]);
-        return Frame{code.module->func_name(func), func, offset};
+        return frames_at_[position] = Frame{code.module->func_name(func), func, offset,
+                                            wasm::source_line(*code.module, offset)};
     }
     return std::nullopt;
 }

@@ -51,6 +51,7 @@ struct Frame {
     std::string function;
     u32 func = 0;
     u32 wasm_offset = 0;  // of the instruction, in the module's bytes
+    std::string source;   // "main.c:12:5", or empty: the module does not say
 };
 
 // How a call ended.
@@ -207,7 +208,8 @@ private:
         u32 func;
         translate::FunctionMap map;
     };
-    std::optional<MappedFunction> mapped_;  // the one that a backtrace asked for last
+    std::optional<MappedFunction> mapped_;      // the one that a backtrace asked for last
+    std::unordered_map<u32, Frame> frames_at_;  // positions that were asked for
     std::vector<LoadedCode> codes_;
     std::unordered_map<const wasm::Module*, u32> code_of_;
     std::vector<std::unique_ptr<Instance>> instances_;

@@ -12,10 +12,6 @@
 namespace gpurun::engine {
 namespace {
 
-struct SystemRow {
-    std::string_view module, name, parameters, results;
-};
-
 constexpr SystemRow rows[] = {
 #define WASI(name, parameters, results) {"wasi_snapshot_preview1", #name, parameters, results},
 #define GPU(name, parameters, results) {"gpu", #name, parameters, results},
@@ -25,10 +21,10 @@ constexpr SystemRow rows[] = {
 std::string type_list(std::string_view letters, const char* keyword) {
     std::string text;
     for (char letter : letters) {
-        const char* type = letter == 'i'   ? "i32"
-                           : letter == 'I' ? "i64"
+        const char* type = letter == 'I'   ? "i64"
                            : letter == 'f' ? "f32"
-                                           : "f64";
+                           : letter == 'F' ? "f64"
+                                           : "i32";
         text += format(" (%s %s)", keyword, type);
     }
     return text;
@@ -78,6 +74,8 @@ Error unknown(const wasm::Import& import) {
 }
 
 }  // namespace
+
+std::span<const SystemRow> system_rows() { return rows; }
 
 const std::shared_ptr<const wasm::Module>& system_module() {
     static const std::shared_ptr<const wasm::Module> module = make_system_module();

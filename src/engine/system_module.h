@@ -2,10 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "wasm/module.h"
 
 namespace gpurun::engine {
+
+// A row of abi/system_calls.def.
+struct SystemRow {
+    std::string_view module, name, parameters, results;
+};
+std::span<const SystemRow> system_rows();
 
 const std::shared_ptr<const wasm::Module>& system_module();
 // The numbers that host functions have begin after those of the system calls.

@@ -216,7 +216,7 @@ std::vector<DebugRecord> debug_records(Arena arena) {
     std::vector<DebugRecord> list(records.size() / sizeof(DebugRecord));
     if (!list.empty()) std::memcpy(list.data(), records.data(), records.size());
     // Nothing else of a record leads anywhere; a kind that does not exist would puzzle a switch.
-    std::erase_if(list, [](const DebugRecord& record) { return record.kind > DebugKind::text; });
+    std::erase_if(list, [](const DebugRecord& record) { return record.kind > DebugKind::call; });
     return list;
 }
 

@@ -250,6 +250,7 @@ Result<SystemImage> ImageBuilder::build() {
     header.process_count = options_.process_count;
     header.is_live = options_.is_live;
     header.keeps_files = options_.keeps_files;
+    header.is_traced = options_.is_traced;
     TRY(make_key(options_.seed, header.random_key));
     header.argument_count = u32(options_.arguments.size());
     header.argument_bytes = TRY(place_strings(options_.arguments, "arguments", header.arguments));

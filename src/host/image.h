@@ -34,7 +34,7 @@ struct SystemOptions {
     bool has_numbered_arguments = false;
     std::optional<std::vector<u8>> input;  // all of standard input, the same for every process
     u32 process_count = 1;
-    bool is_live = false, keeps_files = false;
+    bool is_live = false, keeps_files = false, is_traced = false;
     std::optional<u64> seed;
     u64 arena_size = 0;
     u32 debug_capacity = 0;

@@ -84,12 +84,8 @@ u32 copy_block(Call& call, bool is_read) {
 }
 
 void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
-    SystemHeader& system = system_of(call.p);
-    // Those beyond the capacity are counted all the same.
-    u64 number = fetch_add(&system.debug_count, u64{1});
-    if (number >= system.debug_capacity) return;
-    DebugRecord* record = at_handle<DebugRecord>(call.p, system.debug) + number;
-    record->process = call.me->id;
+    DebugRecord* record = next_debug_record(call);
+    if (record == nullptr) return;
     record->value = value;
     for (u32 i = 0; text != nullptr && i < value && i < debug_text_bytes; i++)
         record->text[i] = text[i];

@@ -21,6 +21,7 @@
 #include "runtime/poll.cpp"
 #include "runtime/random.cpp"
 #include "runtime/system.cpp"
+#include "runtime/trace.cpp"
 #include "runtime/transfer.cpp"
 #pragma clang attribute pop
 #pragma clang attribute pop

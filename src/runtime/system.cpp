@@ -127,16 +127,8 @@ Outcome call_host_function(Call& call, u32 number, u32 most_words) {
     return call.done();
 }
 
-}  // namespace
-
-Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
-    if (p.system == nullptr) return trap(r, Trap::system_memory_exhausted);
-    ProcessBlock* me = at_handle<ProcessBlock>(p, word(p.words, process_block));
-    Call call{p, thread, r, me, caller_memory(p, r)};
-    const SystemHeader& system = system_of(p);
-    SystemCall which = SystemCall(imm_of(w));
-    if (which >= SystemCall::count)
-        return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
+Outcome serve(Call& call, SystemCall which) {
+    const SystemHeader& system = system_of(call.p);
     switch (which) {
         case SystemCall::args_get:
             return call.done(get_strings(call, system.arguments, system.argument_bytes,
@@ -180,6 +172,26 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
             return which >= SystemCall::instance_id ? call_gpu(call, which)
                                                     : call_descriptor(call, which);
     }
+}
+
+}  // namespace
+
+Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
+    if (p.system == nullptr) return trap(r, Trap::system_memory_exhausted);
+    ProcessBlock* me = at_handle<ProcessBlock>(p, word(p.words, process_block));
+    Call call{p, thread, r, me, caller_memory(p, r)};
+    const SystemHeader& system = system_of(p);
+    SystemCall which = SystemCall(imm_of(w));
+    if (which >= SystemCall::count)
+        return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
+    const bool is_traced = system.is_traced;
+    if (is_traced && system.is_live && !has_room_for_trace(call))
+        return call.ask_host(Request::output, 0, 0);
+    const u32 first_word = word(r.fp, 0);
+    Outcome outcome = serve(call, which);
+    if (is_traced) [[unlikely]]
+        trace(call, which, first_word, outcome);
+    return outcome;
 }
 
 // ---- descriptors -------------------------------------------------------------------

@@ -105,6 +105,14 @@ Handle begin_process(const Process& p, u32 id);
 // Gives back all that is not for the host to look at; everything if `keeps` is false.
 void end_process(const Process& p, Handle block, bool keeps);
 
+// ---- what the host prints ----------------------------------------------------------
+
+// Null: there is no room for more.
+DebugRecord* next_debug_record(const Call& call);
+bool has_room_for_trace(const Call& call);
+// Notes a call that has ended, with the first word of its arguments as it was.
+void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome);
+
 // ---- families of calls -------------------------------------------------------------
 
 Outcome call_descriptor(Call& call, SystemCall which);

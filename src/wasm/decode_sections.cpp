@@ -232,7 +232,7 @@ void Decoder::data_count_section() {
 }
 
 void Decoder::code_section() {
-    u32 offset = in_.position();
+    u32 offset = m_.code_begin = in_.position();
     u32 n = count("function bodies", max_functions);
     u32 declared = u32(m_.funcs.size()) - m_.imported_funcs;
     if (!in_.ok()) return;

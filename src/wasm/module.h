@@ -136,6 +136,7 @@ struct Module {
     std::vector<Elem> elems;
     std::vector<Data> data;
     std::vector<CustomSection> customs;
+    u32 code_begin = 0;  // of the code section, from where debug information counts
     std::vector<BranchHint> branch_hints;
     Names names;
 

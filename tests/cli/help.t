@@ -16,6 +16,7 @@ Options:
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
   --stats                     say what took how long
+  --trace                     a line for each system call, on standard error
   --report FILE               write what happened to a file, as JSON
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms

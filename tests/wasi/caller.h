@@ -33,40 +33,6 @@ inline constexpr std::string_view call_names[] = {
 };
 inline constexpr u32 wasi_calls = 46, all_calls = u32(SystemCall::count);
 
-inline const char* name_of(Errno error) {
-    switch (error) {
-#define NAME(name) \
-    case Errno::name: return #name;
-        NAME(success)
-        NAME(again)
-        NAME(badf)
-        NAME(busy)
-        NAME(exist)
-        NAME(fault)
-        NAME(fbig)
-        NAME(ilseq)
-        NAME(inval)
-        NAME(io)
-        NAME(isdir)
-        NAME(loop)
-        NAME(mfile)
-        NAME(nametoolong)
-        NAME(noent)
-        NAME(nomem)
-        NAME(nospc)
-        NAME(notdir)
-        NAME(notempty)
-        NAME(notsock)
-        NAME(notsup)
-        NAME(perm)
-
-        NAME(spipe)
-        NAME(notcapable)
-#undef NAME
-    }
-    return "?";
-}
-
 // Bytes with nothing behind them, so that a sanitizer sees who goes too far.
 class Bytes {
 public:

@@ -10,7 +10,7 @@
 
 namespace gpurun::wasi {
 
-inline void PrintTo(Errno error, std::ostream* out) { *out << test::name_of(error); }
+inline void PrintTo(Errno error, std::ostream* out) { *out << to_string(error); }
 
 }  // namespace gpurun::wasi
 

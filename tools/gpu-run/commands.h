@@ -30,6 +30,7 @@ struct RunOptions {
     bool each = false;                  // a line for each, not one for all that ended alike
     bool stats = false;                 // say how long it took
     std::string report;                 // --report: a file
+    bool trace = false;                 // a line for each system call
     bool is_watched = false;            // engine::StoreOptions
     std::optional<u32> spoilt_process;  // engine::BurstOptions
 };

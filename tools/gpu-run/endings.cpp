@@ -27,6 +27,7 @@ std::string describe(const Completion& completion) {
         char offset[16];
         std::snprintf(offset, sizeof offset, "0x%x", frame.wasm_offset);
         text += " in " + frame.function + " at " + offset;
+        if (!frame.source.empty()) text += ", " + frame.source;
     }
     return text;
 }

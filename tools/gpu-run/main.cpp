@@ -95,6 +95,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "say what took how long");
+    app.add_flag("--trace", run.trace, "a line for each system call, on standard error");
     app.add_option("--report", run.report, "write what happened to a file, as JSON")
         ->type_name("FILE");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "engine/load.h"
 #include "engine/names.h"
+#include "engine/trace.h"
 #include "output.h"
 
 namespace gpurun::tool {
@@ -18,7 +19,8 @@ host::Mount mount_of(const std::string& text, bool is_writable) {
     return {text.substr(0, colons), text.substr(colons + 2), is_writable};
 }
 
-constexpr u32 debug_records = 4096;  // then they are only counted
+// Then they are only counted; of one process that is traced, taken away.
+constexpr u32 debug_records = 4096, traced_records = 65536;
 
 }  // namespace
 
@@ -61,7 +63,8 @@ Result<host::SystemOptions> system_options(const RunOptions& options) {
     system.process_count = options.instances.value_or(1);
     system.seed = options.seed;
     system.keeps_files = !options.out.empty();
-    system.debug_capacity = debug_records;
+    system.is_traced = options.trace;
+    system.debug_capacity = options.trace && options.instances ? traced_records : debug_records;
     if (!options.input.empty()) system.input = TRY(engine::read_file(options.input));
     return system;
 }

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "engine/load.h"
 #include "engine/names.h"
+#include "engine/trace.h"
 #include "interrupt.h"
 #include "output.h"
 #include "report.h"
@@ -52,7 +53,7 @@ int report(const Completion& completion, const RunOptions& options, const char* 
         char place[32];
         std::snprintf(place, sizeof place, " (0x%x)", frame.wasm_offset);
         say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function +
-                 place);
+                 place + (frame.source.empty() ? "" : " at " + frame.source));
     }
     return code;
 }
@@ -107,6 +108,8 @@ Result<int> run(const RunOptions& options) {
     program.function = name;
     program.arguments = *arguments;
     program.system = TRY(system_options(options));
+    if (options.trace)
+        program.take_record = [](const DebugRecord& record) { say_more(engine::describe(record)); };
     Result<engine::ProgramEnding> ending = engine::run_program(*device, module, program, control);
     if (!ending) return error(ending.error().message);
     if (options.stats) say_phases();
