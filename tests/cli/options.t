@@ -184,3 +184,14 @@ gpu-run: table.wat: a table of 281474976710655 elements is larger than the limit
 $ gpu-run --instances 0 --invoke f huge.wat
 gpu-run: --instances takes a number of processes from 1 to 4294967295, not "0"; gpu-run --help lists the options
 [2]
+
+# Completions and the manual page.
+$ gpu-run completions; gpu-run completions tcsh; gpu-run man x
+gpu-run: completions are for bash, zsh or fish
+gpu-run: completions are for bash, zsh or fish
+gpu-run: man takes no argument x; gpu-run man --help lists its options
+[2]
+
+$ gpu-run completions bash > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]

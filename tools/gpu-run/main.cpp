@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "engine/load.h"
+#include "manual.h"
 #include "numbers.h"
 #include "output.h"
 
@@ -13,8 +14,8 @@ using gpurun::Result;
 
 namespace {
 
-constexpr const char* footer = R"(Examples:
-  gpu-run --invoke fac fac.wat 20      call an exported function, print its results
+constexpr HelpText help_text = {
+    R"(  gpu-run --invoke fac fac.wat 20      call an exported function, print its results
   gpu-run app.wasm                     run a program: its _start function
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
   gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
@@ -22,16 +23,43 @@ constexpr const char* footer = R"(Examples:
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
-  gpu-run wast test.wast               run a script of the official test suite's language
-
-A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
+  gpu-run wast test.wast               run a script of the official test suite's language)",
+    R"(A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
 for the program, or the arguments of the function: numbers as wasm's text writes them, such as
--5, 0xff, 1.5e3, inf or nan:0x200000.
-
-Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
-130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)";
+-5, 0xff, 1.5e3, inf or nan:0x200000.)",
+    R"(0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
+130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)"};
 
 bool is_positional(const CLI::Option* option) { return option->get_positional(); }
+
+// The options and commands that are not hidden, as data.
+std::vector<CommandText> command_texts(const CLI::App& app) {
+    std::vector<CommandText> texts;
+    std::vector<const CLI::App*> commands{&app};
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        if (!command->get_group().empty()) commands.push_back(command);
+    for (const CLI::App* command : commands) {
+        CommandText& text = texts.emplace_back();
+        if (command != &app) text.name = command->get_name();
+        text.help = command->get_description();
+        for (const CLI::Option* option : command->get_options()) {
+            if (option->get_group().empty() || option->get_positional()) continue;
+            OptionText& row = text.options.emplace_back();
+            if (!option->get_snames().empty()) row.short_name = "-" + option->get_snames()[0];
+            if (!option->get_lnames().empty()) row.long_name = "--" + option->get_lnames()[0];
+            if (option->get_items_expected_max() > 0) row.value = option->get_type_name();
+            row.help = option->get_description();
+        }
+    }
+    return texts;
+}
+
+int print_completions(const CLI::App& app, const std::string& shell) {
+    std::string text = completions(command_texts(app), shell);
+    if (text.empty()) return usage_error("completions are for bash, zsh or fish");
+    print(text);
+    return finish_output(0);
+}
 
 struct Formatter : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string) const override {
@@ -270,8 +298,15 @@ int main(int argc, char** argv) {
     objdump->add_option("--function", dump.function, "only this function, by index or name")
         ->type_name("F");
     add_files(objdump, "modules (.wasm or .wat)");
+    CLI::App* completion = app.add_subcommand("completions", "completions for a shell");
+    std::string shell;
+    completion->add_option("SHELL", shell, "bash, zsh or fish")->type_name("");
+    CLI::App* manual = app.add_subcommand("man", "the manual page");
+    for (CLI::App* command : {completion, manual}) command->group("");
     for (CLI::App* command : {batch, wast, devices, validate, objdump}) command->group("Commands");
-    app.footer(footer);  // last, or the commands would inherit it
+    app.footer("Examples:\n" + std::string(help_text.examples) + "\n\n" +
+               std::string(help_text.notes) + "\n\nExit codes: " +
+               std::string(help_text.exit_codes));  // last, or the commands would inherit it
 
     try {
         app.parse(argc, argv);
@@ -301,6 +336,11 @@ int main(int argc, char** argv) {
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
+    if (*completion) return print_completions(app, shell);
+    if (*manual) {
+        print(manual_page(command_texts(app), help_text));
+        return finish_output(0);
+    }
 
     std::vector<std::string> rest = app.remaining();
     if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
