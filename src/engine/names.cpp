@@ -2,6 +2,7 @@
 #include "engine/names.h"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "wasm/print.h"
@@ -31,7 +32,64 @@ usize edit_distance(std::string_view a, std::string_view b, usize limit) {
     return std::min(limit, last[b.size()]);
 }
 
+// "$LT$" and the like, and ".." for "::", in an identifier of Rust's.
+std::string unescaped(std::string_view text) {
+    static constexpr std::pair<std::string_view, char> named[] = {
+        {"SP", '@'}, {"BP", '*'}, {"RF", '&'}, {"LT", '<'},
+        {"GT", '>'}, {"LP", '('}, {"RP", ')'}, {"C", ','}};
+    std::string result;
+    if (text.starts_with("_$")) text.remove_prefix(1);
+    while (!text.empty()) {
+        usize end = text[0] == '$' ? text.find('$', 1) : text.npos;
+        std::string_view inner = end == text.npos ? "" : text.substr(1, end - 1);
+        auto same = [&](const auto& row) { return row.first == inner; };
+        auto row = std::ranges::find_if(named, same);
+        u32 code = 0;
+        bool is_hex =
+            inner.size() > 1 && inner.size() < 8 && inner[0] == 'u' &&
+            std::from_chars(inner.data() + 1, inner.data() + inner.size(), code, 16).ptr ==
+                inner.data() + inner.size();
+        if (row != std::end(named)) {
+            result += row->second;
+        } else if (is_hex && code >= 0x20 && code < 0x7f) {
+            result += char(code);
+        } else if (text.starts_with("..")) {
+            result += "::";
+            end = 1;
+        } else {
+            result += text[0];
+            end = 0;
+        }
+        text.remove_prefix(end + 1);
+    }
+    return result;
+}
+
+bool is_rust_hash(std::string_view part) {
+    return part.size() == 17 && part[0] == 'h' &&
+           part.find_first_not_of("0123456789abcdef", 1) == part.npos;
+}
+
 }  // namespace
+
+// Lengths and identifiers between _ZN and E, the last of them a hash: without that it is C++.
+std::string readable_name(std::string name) {
+    std::string_view left = name;
+    if (!left.starts_with("_ZN")) return name;
+    left.remove_prefix(3);
+    std::string result;
+    std::string_view part;
+    while (!left.empty() && left[0] != 'E') {
+        if (!part.empty()) result += (result.empty() ? "" : "::") + unescaped(part);
+        usize size = 0;
+        auto [digits_end, problem] = std::from_chars(left.data(), left.data() + left.size(), size);
+        left.remove_prefix(usize(digits_end - left.data()));
+        if (problem != std::errc() || size == 0 || size > left.size()) return name;
+        part = left.substr(0, size);
+        left.remove_prefix(size);
+    }
+    return is_rust_hash(part) && left == "E" && !result.empty() ? result : name;
+}
 
 std::string quoted(std::string_view name) {
     std::string text;

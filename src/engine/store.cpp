@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/phases.h"
+#include "engine/names.h"
 #include "engine/system_module.h"
 #include "wasm/source_line.h"
 
@@ -381,8 +382,8 @@ std::optional<Frame> Store::frame_at(u32 position) {
                        translate::map_function(*code.module, func, options)};
         }
         u32 offset = mapped_->map.wasm_offset_at(position - code.entries[func]);
-        return frames_at_[position] = Frame{code.module->func_name(func), func, offset,
-                                            wasm::source_line(*code.module, offset)};
+        return frames_at_[position] = Frame{readable_name(code.module->func_name(func)), func,
+                                            offset, wasm::source_line(*code.module, offset)};
     }
     return std::nullopt;
 }

@@ -30,4 +30,21 @@ TEST(Names, quoted_for_a_terminal) {
     EXPECT_EQ(engine::quoted("\xff"), "\"\\ff\"");
 }
 
+TEST(Names, of_rust_are_made_readable) {
+    EXPECT_EQ(engine::readable_name("_ZN4core9panicking5panic17h0123456789abcdefE"),
+              "core::panicking::panic");
+    EXPECT_EQ(engine::readable_name(
+                  "_ZN4test8run_test28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE"),
+              "test::run_test::{{closure}}");
+    EXPECT_EQ(engine::readable_name(
+                  "_ZN38_$LT$X$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE"),
+              "<X as core::fmt::Debug>::fmt");
+    // Everything else is left alone: C++, what is cut off, what is no name.
+    for (const char* name : {"", "main", "_ZN", "_ZNE", "_ZN3fooE", "_ZN3foo3barEv", "_ZN99fooE",
+                             "_ZN4core17h0123456789abcdef", "_ZN17h0123456789abcdefE", "_ZN0E",
+                             "_ZN99999999999999999999fooE", "_ZN3f$u17h0123456789abcdefEx"})
+        EXPECT_EQ(engine::readable_name(name), name);
+    EXPECT_EQ(engine::readable_name("_ZN4$u7$17h0123456789abcdefE"), "$u7$");
+}
+
 }  // namespace
