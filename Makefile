@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
-.PHONY: gpu-run guests demo test test-long bench fuzz release format tidy clean help
+.PHONY: gpu-run guests demo test test-long bench fuzz release package format tidy clean help
 .DEFAULT_GOAL := gpu-run
 
 gpu-run:    ## build the command: build/gpu-run
@@ -47,6 +47,11 @@ fuzz:       ## every fuzz target for FUZZ_SECONDS (60)
 release:    ## one stripped binary for other Linux machines: build/release/gpu-run
 	@scripts/install-deps build
 	$(call build,release)
+
+package:    ## a .deb and a tarball for other Linux machines: build/release/packages
+	@scripts/install-deps build
+	$(call build,release,gpu-run gpurun_shared gpurun_static)
+	cd build/release && cpack
 
 format:     ## clang-format every source file
 	@scripts/install-deps format

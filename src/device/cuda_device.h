@@ -180,6 +180,7 @@ public:
     const DeviceInfo& info() const override { return info_; }
     const Usage& usage() const override { return usage_; }
     Result<void> prepare(bool for_bursts) override {
+        TRY(check(driver_.context_set(context_), "using the context"));
         TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
         return {};
     }

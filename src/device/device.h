@@ -138,8 +138,8 @@ public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     virtual const Usage& usage() const = 0;
-    // Gets ready what runs need, so that their time limits are theirs: for bursts, or for spaces.
-    // Assembling kernels takes seconds the first time.
+    // Gets ready what runs of this thread need, so that their time limits are theirs: for bursts, or
+    // for spaces. Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;

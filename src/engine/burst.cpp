@@ -185,6 +185,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
                               const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
+    std::vector<std::optional<System>> systems;
     for (const auto& [module, options] : jobs) {
         std::optional<System> template_system;
         if (has_initialiser(*module, options)) template_system = TRY(make_template_system(options));
@@ -209,23 +210,24 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
         parts.push_back(
-            {std::move(template_system), std::move(store), *func, options.processes, {}, {}});
+            {std::move(template_system), std::move(store), *func, options.processes, {}});
+        systems.emplace_back();
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
         system.process_count = options.processes;
         if (system.arena_size == 0)
             system.arena_size = system_bytes(device.info(), options.processes);
-        parts.back().system = TRY(System::make(device, system));
-        bursts.back().system = &parts.back().system->memory();
+        systems.back() = TRY(System::make(device, system));
+        bursts.back().system = &systems.back()->memory();
     }
     for (usize i = 0; i < parts.size(); i++)
-        if (parts[i].system)
-            bursts[i].serve = [&parts, &jobs, i](device::WaitingProcess& process) {
-                return parts[i].system->fulfil(process, jobs[i].options.host_functions);
+        if (systems[i])
+            bursts[i].serve = [&systems, &jobs, i](device::WaitingProcess& process) {
+                return systems[i]->fulfil(process, jobs[i].options.host_functions);
             };
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
-    for (BurstReport::Part& part : parts)
-        if (part.system) part.arena = TRY(part.system->read_all());
+    for (usize i = 0; i < parts.size(); i++)
+        if (systems[i]) parts[i].left = TRY(systems[i]->take());
     return BurstReport(std::move(parts), std::move(outcome));
 }
 
@@ -257,25 +259,33 @@ Completion BurstReport::of(u32 process, u32 job) const {
 }
 
 Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const {
-    const Part& part = parts_[job];
-    Handle block = outcome_.parts[job].of(process)[result_block];
-    if (block == 0) return std::string();
+    const Leavings* all = left(job);
+    Handle at = block(process, job);
+    if (!all || at == 0) return std::string();
     ProcessBlock me = TRY(
-        host::value_at<ProcessBlock>(part.arena, host::offset_of(block), "the block of a process"));
-    return host::contents(part.arena, number == 1 ? me.output : me.error);
+        host::value_at<ProcessBlock>(all->arena, host::offset_of(at), "the block of a process"));
+    return host::contents(all->arena, number == 1 ? me.output : me.error);
 }
 
 Result<void> BurstReport::store_files(u32 process, const std::string& folder, u32 job) const {
-    const Part& part = parts_[job];
-    Handle block = outcome_.parts[job].of(process)[result_block];
-    if (block == 0) return {};
-    return host::store(part.arena, block, part.system->image(), folder);
+    const Leavings* all = left(job);
+    Handle at = block(process, job);
+    if (!all || at == 0) return {};
+    return host::store(all->arena, at, *all->image, folder);
 }
 
 std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {
-    const Part& part = parts_[job];
-    dropped = part.system ? host::debug_dropped(part.arena) : 0;
-    return part.system ? host::debug_records(part.arena) : std::vector<DebugRecord>();
+    const Leavings* all = left(job);
+    dropped = all ? host::debug_dropped(all->arena) : 0;
+    return all ? host::debug_records(all->arena) : std::vector<DebugRecord>();
+}
+
+const Leavings* BurstReport::left(u32 job) const {
+    return parts_[job].left ? &*parts_[job].left : nullptr;
+}
+
+Handle BurstReport::block(u32 process, u32 job) const {
+    return outcome_.parts[job].of(process)[result_block];
 }
 
 }  // namespace gpurun::engine

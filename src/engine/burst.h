@@ -39,9 +39,7 @@ public:
         std::unique_ptr<Store> store;
         Extern func;
         u32 processes;
-        // Of modules with imports: what the processes left in system memory.
-        std::optional<System> system;
-        std::vector<u8> arena;
+        std::optional<Leavings> left;  // of modules with imports
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
@@ -56,6 +54,9 @@ public:
     // Writes what a process made or changed below `folder`.
     Result<void> store_files(u32 process, const std::string& folder, u32 job = 0) const;
     std::vector<DebugRecord> debug(u64& dropped, u32 job = 0) const;
+    // What all processes of the job left, and where the block of one is in it; 0: it has none.
+    const Leavings* left(u32 job = 0) const;
+    Handle block(u32 process, u32 job = 0) const;
 
 private:
     std::vector<Part> parts_;

@@ -23,6 +23,7 @@ Error file_error(const std::string& path, const char* what) {
 }
 
 constexpr std::string_view magic("\0asm", 4), spaces(" \t\n\r");
+constexpr const char* too_large = "is larger than 1 GiB, the most a module may have";
 
 std::string_view as_text(const std::vector<u8>& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -53,7 +54,6 @@ using Predicate = bool (*)(std::string_view start);
 
 // Reads until the end, or until `is_wanted` says no to what has been read so far: then that.
 Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted) {
-    constexpr const char* too_large = "is larger than 1 GiB, the most a module may have";
     constexpr usize chunk = 1 << 16, most = usize{wasm::max_module_bytes} + 1;
     int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return file_error(path, std::strerror(errno));
@@ -92,8 +92,14 @@ Result<std::vector<u8>> read_file(const std::string& path) { return read_while(p
 
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
     PhaseTimer timer(Phase::load);
-    std::vector<u8> bytes = TRY(read_while(path, may_be_module));
+    return load_bytes(TRY(read_while(path, may_be_module)), path);
+}
+
+Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
+                                                       const std::string& path) {
+    PhaseTimer timer(Phase::load);
     if (bytes.empty()) return file_error(path, "is empty, expected a WebAssembly module");
+    if (bytes.size() > wasm::max_module_bytes) return file_error(path, too_large);
     std::string_view start = as_text(bytes).substr(0, magic.size());
     if (!magic.starts_with(start) && !is_text(as_text(bytes)))
         return file_error(

@@ -1,4 +1,4 @@
-// From a file to a module: binary or text, told apart by their first bytes.
+// From a file or bytes to a module: binary or text, told apart by their first bytes.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,9 @@ namespace gpurun::engine {
 // Errors name the file, and for text the line.
 Result<std::vector<u8>> read_file(const std::string& path);
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path);
+// What a file of that name would have.
+Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
+                                                       const std::string& name);
 
 // How long each phase (base/phases.h) took so far, and the same as text: "seconds: driver 0.1, …".
 std::vector<std::pair<const char*, double>> phase_seconds();

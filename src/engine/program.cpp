@@ -149,7 +149,7 @@ private:
             Node node = TRY(read_value<Node>(system_, at));
             if (node.size == 0) continue;
             std::string bytes = TRY(stream_bytes(node));
-            bool is_open = TRY(host::write_stream(stream, bytes));
+            bool is_open = TRY(options_.streams.write(stream, bytes));
             is_closed_ |= !is_open && stream == 1;
             TRY(write_value<u64>(system_, at + offsetof(Node, size), 0));
         }
@@ -232,7 +232,7 @@ private:
             TRY(when(me.request_at == 0 ? ~u64{0} : me.request_at));
         if (control_.deadline)
             deadline = deadline ? std::min(*deadline, *control_.deadline) : *control_.deadline;
-        auto bytes = TRY(host::read_input(host::live_input, deadline, control_.stop));
+        auto bytes = TRY(options_.streams.read(host::live_input, deadline, control_.stop));
         if (!bytes) return !control_.wants_stop();
         u64 at = offset_of(me.request_node);
         Node node = TRY(read_value<Node>(system_, at));
@@ -265,12 +265,13 @@ private:
 
 }  // namespace
 
-Result<System> System::make(device::Device& device, const host::SystemOptions& options) {
+Result<System> System::make(device::Device& device, const host::SystemOptions& options,
+                            u32 terminals) {
     System system;
     system.image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(options)));
     system.memory_ = TRY(device.make_system(options.arena_size));
     SystemHeader header = system.image_->fresh_header();
-    if (options.is_live) header.terminals = host::terminals();
+    header.terminals = terminals;
     if (system.image_->cold_count() > 0)
         header.size =
             header.base_end + (header.size - header.base_end) / 2 / file_block * file_block;
@@ -345,6 +346,12 @@ Result<std::vector<u8>> System::read_all() {
     return arena;
 }
 
+Result<Leavings> System::take() {
+    Leavings left{TRY(read_all()), std::move(image_)};
+    memory_.reset();
+    return left;
+}
+
 u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
     constexpr u64 least = u64{1} << 30, for_each = 32 << 10;
     if (device.reserves_lazily) return u64{64} << 30;
@@ -356,7 +363,7 @@ Result<ProgramEnding> run_program(device::Device& device,
                                   ProgramOptions options, const RunControl& control) {
     if (options.system.arena_size == 0) options.system.arena_size = system_bytes(device.info(), 1);
     options.system.is_live = true;
-    System system = TRY(System::make(device, options.system));
+    System system = TRY(System::make(device, options.system, options.streams.terminals));
     std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, &system.memory()));
     TRY(store->offer(options.host_functions));
     std::vector<Extern> imports = TRY(store->system_imports(*module));
@@ -380,13 +387,16 @@ Result<ProgramEnding> run_program(device::Device& device,
         ending.completion = TRY(store->finish_call(*func, state));
     }
     ending.was_output_closed = runner.was_output_closed();
-    std::vector<u8> arena = TRY(system.read_all());
-    if (Handle block = TRY(runner.block())) {
-        Result<void> written = host::write_back(arena, block, system.image());
+    ending.block = TRY(runner.block());
+    store.reset();  // it uses what is taken
+    ending.left = TRY(system.take());
+    if (ending.block) {
+        Result<void> written =
+            host::write_back(ending.left.arena, ending.block, *ending.left.image);
         if (!written) ending.files = written.error();
     }
-    ending.debug = host::debug_records(arena);
-    ending.debug_dropped = host::debug_dropped(arena);
+    ending.debug = host::debug_records(ending.left.arena);
+    ending.debug_dropped = host::debug_dropped(ending.left.arena);
     return ending;
 }
 

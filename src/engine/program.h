@@ -1,4 +1,4 @@
-// Programs: modules with what the runtime offers them, one process with this program's own streams.
+// Programs: modules with what the runtime offers them; one process, with streams that are live.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/store.h"
+#include "host/console.h"
 #include "host/image.h"
 
 namespace gpurun::engine {
@@ -18,6 +19,13 @@ struct ProgramOptions {
     std::vector<HostFunction> host_functions;
     // What the process notes (engine/trace.h), while it runs; else it is in the ending.
     std::function<void(const DebugRecord&)> take_record;
+    host::Streams streams = host::console();
+};
+
+// What processes left in system memory, when the device has it no more.
+struct Leavings {
+    std::vector<u8> arena;
+    std::unique_ptr<host::SystemImage> image;
 };
 
 struct ProgramEnding {
@@ -27,6 +35,8 @@ struct ProgramEnding {
     std::optional<Error> files;      // what kept changed files from being written back
     std::vector<DebugRecord> debug;
     u64 debug_dropped = 0;
+    Leavings left;
+    Handle block = 0;  // the process's, in there; 0: it made no system call
 };
 
 // Bytes of system memory for so many processes, if nobody says.
@@ -36,7 +46,8 @@ u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 class System {
 public:
     // Part of the memory is set aside for the files that are too large to be loaded at the start.
-    static Result<System> make(device::Device& device, const host::SystemOptions& options);
+    static Result<System> make(device::Device& device, const host::SystemOptions& options,
+                               u32 terminals = 0);
 
     device::SystemMemory& memory() { return *memory_; }
     const host::SystemImage& image() const { return *image_; }
@@ -45,6 +56,8 @@ public:
     Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions);
     // All that is in use, but for what was brought.
     Result<std::vector<u8>> read_all();
+    // The same, and the end of this.
+    Result<Leavings> take();
 
 private:
     Result<void> bring_block(const ProcessBlock& me, u64 at);
@@ -56,7 +69,7 @@ private:
     u64 next_brought_ = 0;  // byte offset
 };
 
-// Runs it to its end. Standard streams are live; changed files are written back however it ends.
+// Runs it to its end. Changed files are written back however it ends.
 Result<ProgramEnding> run_program(device::Device& device,
                                   std::shared_ptr<const wasm::Module> module,
                                   ProgramOptions options, const device::RunControl& control);

@@ -104,4 +104,20 @@ Result<Value> parse_value(ValType type, std::string_view text) {
     }
 }
 
+Result<std::vector<Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
+                                           std::span<const std::string> texts) {
+    if (type.params.size() != texts.size())
+        return Error{format("%s takes %zu argument%s, got %zu", name.c_str(), type.params.size(),
+                            type.params.size() == 1 ? "" : "s", texts.size())};
+    std::vector<Value> values;
+    for (usize i = 0; i < texts.size(); i++) {
+        Result<Value> value = parse_value(type.params[i], texts[i]);
+        if (!value)
+            return Error{format("argument %zu of %s: %s", i + 1, name.c_str(),
+                                value.error().message.c_str())};
+        values.push_back(*value);
+    }
+    return values;
+}
+
 }  // namespace gpurun::engine

@@ -1,8 +1,10 @@
 // A wasm value outside of any process.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "abi/v128.h"
 #include "base/result.h"
@@ -33,5 +35,9 @@ struct Value {
 // A number as the text format writes it, for a parameter of this type: "-5", "0xff", "1.5e3",
 // "inf", "nan:0x200000"; of vectors 0x and 32 digits, of references "null".
 Result<Value> parse_value(wasm::ValType type, std::string_view text);
+
+// All arguments of a function, which messages call `name`.
+Result<std::vector<Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
+                                           std::span<const std::string> texts);
 
 }  // namespace gpurun::engine

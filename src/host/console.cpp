@@ -12,6 +12,7 @@
 #include "base/format.h"
 
 namespace gpurun::host {
+namespace {
 
 u32 terminals() {
     u32 bits = 0;
@@ -39,11 +40,10 @@ Result<bool> write_stream(int stream, std::string_view bytes) {
     return true;
 }
 
-Result<std::optional<std::vector<u8>>> read_input(
-    usize most, std::optional<std::chrono::steady_clock::time_point> deadline,
-    const std::atomic<bool>* stop) {
+Result<Streams::Input> read_input(usize most, Streams::Deadline deadline,
+                                  const std::atomic<bool>* stop) {
     using namespace std::chrono;
-    using Answer = std::optional<std::vector<u8>>;
+    using Answer = Streams::Input;
     constexpr milliseconds look(50);  // at the stop request
     for (;;) {
         milliseconds wait = look;
@@ -64,5 +64,9 @@ Result<std::optional<std::vector<u8>>> read_input(
         if (deadline && steady_clock::now() >= *deadline) return Answer();
     }
 }
+
+}  // namespace
+
+Streams console() { return {terminals(), write_stream, read_input}; }
 
 }  // namespace gpurun::host

@@ -1,8 +1,9 @@
-// The standard streams of this program, for a guest that uses them while it runs.
+// Where the standard streams of a guest lead while it runs; those of this program are one answer.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,16 +14,19 @@
 
 namespace gpurun::host {
 
-// Bit n: stream n is a terminal.
-u32 terminals();
+struct Streams {
+    using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+    using Input = std::optional<std::vector<u8>>;
 
-// False: nobody reads it any more.
-Result<bool> write_stream(int stream, std::string_view bytes);
+    u32 terminals = 0;  // bit n: stream n is a terminal
+    // False: nobody reads it any more.
+    std::function<Result<bool>(int stream, std::string_view bytes)> write;
+    // What there is of standard input, at most `most` bytes; empty: it has ended. Nothing:
+    // `deadline` passed first, or somebody wants to stop.
+    std::function<Result<Input>(usize most, Deadline deadline, const std::atomic<bool>* stop)> read;
+};
 
-// What there is of standard input, at most `most` bytes; empty: it has ended. Nothing: `deadline`
-// passed first, or somebody wants to stop.
-Result<std::optional<std::vector<u8>>> read_input(
-    usize most, std::optional<std::chrono::steady_clock::time_point> deadline,
-    const std::atomic<bool>* stop);
+// This program's own.
+Streams console();
 
 }  // namespace gpurun::host

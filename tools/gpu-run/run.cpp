@@ -58,23 +58,6 @@ int report(const Completion& completion, const RunOptions& options, const char* 
     return code;
 }
 
-Result<std::vector<engine::Value>> parse_arguments(const wasm::FuncType& type,
-                                                   const std::string& name,
-                                                   const std::vector<std::string>& texts) {
-    if (type.params.size() != texts.size())
-        return Error{name + " takes " + counted(type.params.size(), "argument") + ", got " +
-                     std::to_string(texts.size())};
-    std::vector<engine::Value> values;
-    for (usize i = 0; i < texts.size(); i++) {
-        Result<engine::Value> value = engine::parse_value(type.params[i], texts[i]);
-        if (!value)
-            return Error{"argument " + std::to_string(i + 1) + " of " + name + ": " +
-                         value.error().message};
-        values.push_back(*value);
-    }
-    return values;
-}
-
 }  // namespace
 
 void say_phases() { say(engine::describe_phases()); }
@@ -90,8 +73,8 @@ Result<int> run(const RunOptions& options) {
     const wasm::Export* entry = TRY(find_entry(*module, options));
     // What stands after a program is for the program, not for _start.
     const std::vector<std::string> none;
-    auto arguments = parse_arguments(module->func_type(entry->index), name,
-                                     is_program ? none : options.arguments);
+    auto arguments = engine::parse_arguments(module->func_type(entry->index), name,
+                                             is_program ? none : options.arguments);
     if (!arguments) return error(arguments.error().message);
 
     TRY(check_report(options.report));

@@ -1,0 +1,5 @@
+include(${CMAKE_CURRENT_LIST_DIR}/gpurun-targets.cmake)
+if(NOT TARGET gpurun::gpurun)
+  add_library(gpurun::gpurun INTERFACE IMPORTED)
+  target_link_libraries(gpurun::gpurun INTERFACE gpurun::shared)
+endif()

@@ -1,0 +1,352 @@
+/**
+ * @file
+ * gpu-run as a library: WebAssembly programs and functions, one process or many, on a GPU or the
+ * CPU. C11; gpurun.hpp is the same for C++.
+ *
+ * - Handles are made by `*_new`, `*_open` and `*_load` functions and by gpurun_run(), and belong to
+ *   the caller, who gives them to the `*_delete` function of their kind. Deleting NULL does
+ *   nothing.
+ * - Whatever is passed in (strings, bytes, arrays) is copied before the function returns.
+ * - Pointers that functions return point into the handle that was asked and live as long as it,
+ *   unless the function says otherwise. Strings are UTF-8 and end with a NUL.
+ * - What can fail returns an error, which the caller owns, or NULL. Nothing aborts or throws for
+ *   what a caller or a guest does wrong. Output parameters are written on success alone.
+ * - A handle may be used by one thread at a time. What is never changed (modules, results) may be
+ *   read by several; runs on one device wait for each other, and gpurun_stop_request() is for any
+ *   thread at any time.
+ */
+#ifndef GPURUN_GPURUN_H
+#define GPURUN_GPURUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** The version of this header; the library's own is gpurun_version(). */
+#define GPURUN_VERSION_MAJOR 0
+#define GPURUN_VERSION_MINOR 1
+#define GPURUN_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define GPURUN_API __attribute__((visibility("default")))
+#define GPURUN_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define GPURUN_API
+#define GPURUN_MUST_CHECK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** "0.1.0": of the library that is linked. Never freed. */
+GPURUN_API const char* gpurun_version(void);
+
+/** @name Errors
+ * What went wrong, as one sentence for a person. */
+/** @{ */
+typedef struct gpurun_error gpurun_error;
+GPURUN_API const char* gpurun_error_message(const gpurun_error* error);
+GPURUN_API void gpurun_error_delete(gpurun_error* error);
+/** @} */
+
+/** @name Devices
+ * Where processes run: "cpu", "cuda", "cuda:1", or "auto": a GPU if there is one. */
+/** @{ */
+typedef struct gpurun_device gpurun_device;
+/** Opens a device. Several threads may use it; their runs wait for each other. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_device_open(const char* name,
+                                                              gpurun_device** device);
+GPURUN_API void gpurun_device_delete(gpurun_device* device);
+/** Which one it is: "cuda:0". */
+GPURUN_API const char* gpurun_device_id(const gpurun_device* device);
+/** What it is called: "NVIDIA H200". */
+GPURUN_API const char* gpurun_device_name(const gpurun_device* device);
+/** Bytes of memory that were free when it was opened. */
+GPURUN_API uint64_t gpurun_device_memory(const gpurun_device* device);
+
+/** The devices that are here. */
+typedef struct gpurun_devices gpurun_devices;
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_devices_list(gpurun_devices** devices);
+GPURUN_API void gpurun_devices_delete(gpurun_devices* devices);
+GPURUN_API size_t gpurun_devices_count(const gpurun_devices* devices);
+/** What gpurun_device_open() takes. NULL where `index` is too large, as below. */
+GPURUN_API const char* gpurun_devices_id(const gpurun_devices* devices, size_t index);
+GPURUN_API const char* gpurun_devices_name(const gpurun_devices* devices, size_t index);
+/** Bytes of memory that are free; 0 where `index` is too large. */
+GPURUN_API uint64_t gpurun_devices_memory(const gpurun_devices* devices, size_t index);
+/** Why there is no GPU, or NULL if there is one. */
+GPURUN_API const char* gpurun_devices_missing(const gpurun_devices* devices);
+/** @} */
+
+/** @name Modules
+ * Decoded and validated; from WebAssembly's binary format or its text format. */
+/** @{ */
+typedef struct gpurun_module gpurun_module;
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_module_load_file(const char* path,
+                                                                   gpurun_module** module);
+/** The same from memory. `name` is what messages call it, and the program's name; NULL: "module".
+ */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_module_load(const void* bytes, size_t size,
+                                                              const char* name,
+                                                              gpurun_module** module);
+GPURUN_API void gpurun_module_delete(gpurun_module* module);
+/** @} */
+
+/** @name Values
+ * Arguments and results of functions. */
+/** @{ */
+typedef enum gpurun_type {
+    GPURUN_I32 = 1,
+    GPURUN_I64 = 2,
+    GPURUN_F32 = 3,
+    GPURUN_F64 = 4,
+    GPURUN_V128 = 5,
+    GPURUN_REFERENCE = 6, /**< as a result only; `i32` is 0 if it is null, otherwise 1 */
+} gpurun_type;
+
+typedef struct gpurun_value {
+    uint32_t type; /**< gpurun_type */
+    uint32_t reserved;
+    union {
+        int32_t i32;
+        int64_t i64;
+        float f32;
+        double f64;
+        uint8_t v128[16];
+    } of;
+} gpurun_value;
+
+static inline gpurun_value gpurun_i32(int32_t value) {
+    gpurun_value made = {GPURUN_I32, 0, {0}};
+    made.of.i32 = value;
+    return made;
+}
+static inline gpurun_value gpurun_i64(int64_t value) {
+    gpurun_value made = {GPURUN_I64, 0, {0}};
+    made.of.i64 = value;
+    return made;
+}
+static inline gpurun_value gpurun_f32(float value) {
+    gpurun_value made = {GPURUN_F32, 0, {0}};
+    made.of.f32 = value;
+    return made;
+}
+static inline gpurun_value gpurun_f64(double value) {
+    gpurun_value made = {GPURUN_F64, 0, {0}};
+    made.of.f64 = value;
+    return made;
+}
+/** @} */
+
+/** @name Host functions
+ * Functions of yours that a guest imports. */
+/** @{ */
+/** A call that a guest makes. Lives while the callback runs. */
+typedef struct gpurun_call gpurun_call;
+/** The number of the process that calls. */
+GPURUN_API uint32_t gpurun_call_process(const gpurun_call* call);
+/** Bytes of the guest's first memory. */
+GPURUN_API uint64_t gpurun_call_memory_size(const gpurun_call* call);
+/** Copies from and to the guest's memory. False: the range is not in it, and nothing was done. */
+GPURUN_API bool gpurun_call_read(gpurun_call* call, uint64_t address, void* bytes, size_t size);
+GPURUN_API bool gpurun_call_write(gpurun_call* call, uint64_t address, const void* bytes,
+                                  size_t size);
+
+/** What a guest calls. `results` has the right types and zeros; fill it in. False ends the process
+ * with a trap. Calls come one at a time, from a thread of the library. */
+typedef bool (*gpurun_function)(void* data, gpurun_call* call, const gpurun_value* arguments,
+                                gpurun_value* results);
+/** @} */
+
+/** @name Stopping
+ * A request to stop that another thread or a signal handler makes. */
+/** @{ */
+typedef struct gpurun_stop gpurun_stop;
+/** NULL: there is no memory. */
+GPURUN_API gpurun_stop* gpurun_stop_new(void);
+GPURUN_API void gpurun_stop_delete(gpurun_stop* stop);
+/** Runs that were told of it end soon, those that begin later at once. Safe in signal handlers. */
+GPURUN_API void gpurun_stop_request(gpurun_stop* stop);
+/** Takes the request back. */
+GPURUN_API void gpurun_stop_reset(gpurun_stop* stop);
+/** @} */
+
+/** @name Configuration
+ * What to run and what it sees. May be used for any number of runs, of different modules too.
+ * These functions do not fail: what is wrong is the error of gpurun_run(). */
+/** @{ */
+typedef struct gpurun_config gpurun_config;
+/** One process that calls `_start`, without arguments, input, files or limits. NULL: there is no
+ * memory. */
+GPURUN_API gpurun_config* gpurun_config_new(void);
+GPURUN_API void gpurun_config_delete(gpurun_config* config);
+
+/** The exported function to call instead of `_start`. */
+GPURUN_API void gpurun_config_set_function(gpurun_config* config, const char* name);
+/** One more argument: of `_start` what the program sees; of another function a number as text
+ * ("42", "-1.5", "0x2a"). With several processes, {} in it is the process's number. */
+GPURUN_API void gpurun_config_add_argument(gpurun_config* config, const char* text);
+/** The same for a function, as a value. */
+GPURUN_API void gpurun_config_add_value(gpurun_config* config, gpurun_value value);
+/** What the program sees as its own name; otherwise the module's. */
+GPURUN_API void gpurun_config_set_program_name(gpurun_config* config, const char* name);
+/** A variable of the environment, as "NAME=VALUE". */
+GPURUN_API void gpurun_config_add_environment(gpurun_config* config, const char* variable);
+/** A directory of this machine as `guest_path`. What one process changed in a writable one is
+ * written back when it ends; several processes have each their own copy. */
+GPURUN_API void gpurun_config_add_directory(gpurun_config* config, const char* host_path,
+                                            const char* guest_path, bool is_writable);
+/** Functions of `count` value types that the guest imports as `module`.`name`. `data` is passed to
+ * `function`, and to `release` (if it is not NULL) once neither the configuration nor a run needs
+ * it any more. */
+GPURUN_API void gpurun_config_add_function(gpurun_config* config, const char* module,
+                                           const char* name, const gpurun_type* parameters,
+                                           size_t parameter_count, const gpurun_type* results,
+                                           size_t result_count, gpurun_function function,
+                                           void* data, void (*release)(void* data));
+
+/** All of standard input, of every process. */
+GPURUN_API void gpurun_config_set_input(gpurun_config* config, const void* bytes, size_t size);
+/** Fills in up to `capacity` bytes and says how many; 0: the input has ended. May wait. */
+typedef size_t (*gpurun_input)(void* data, void* bytes, size_t capacity);
+/** Standard input of one process, brought when it asks for it. */
+GPURUN_API void gpurun_config_set_input_callback(gpurun_config* config, gpurun_input input,
+                                                 void* data);
+/** What a process wrote to standard output (`stream` 1) or standard error (2). False: nobody wants
+ * more; the process is stopped if that was standard output. */
+typedef bool (*gpurun_output)(void* data, uint32_t process, int stream, const void* bytes,
+                              size_t size);
+/** Output goes to `output` instead of into the result: of one process while it runs, of several
+ * when all have ended, one process after another. */
+GPURUN_API void gpurun_config_set_output_callback(gpurun_config* config, gpurun_output output,
+                                                  void* data);
+/** One process uses the standard streams of this program, live. SIGPIPE is ignored from then on. */
+GPURUN_API void gpurun_config_inherit_streams(gpurun_config* config);
+
+/** As many processes; 0, which is the default, is one that has the device to itself. */
+GPURUN_API void gpurun_config_set_processes(gpurun_config* config, uint32_t count);
+/** Call stack of a process, in slots of 4 bytes. */
+GPURUN_API void gpurun_config_set_stack(gpurun_config* config, uint32_t slots);
+/** Its heap of objects, in words of 4 bytes. */
+GPURUN_API void gpurun_config_set_heap(gpurun_config* config, uint32_t words);
+/** Bytes that a memory of it may grow to. */
+GPURUN_API void gpurun_config_set_memory(gpurun_config* config, uint64_t bytes);
+/** Instructions that it may execute. */
+GPURUN_API void gpurun_config_set_fuel(gpurun_config* config, uint64_t instructions);
+/** Seconds that a run may take, from its beginning to the end of all processes. */
+GPURUN_API void gpurun_config_set_timeout(gpurun_config* config, double seconds);
+/** Makes random numbers repeat. */
+GPURUN_API void gpurun_config_set_seed(gpurun_config* config, uint64_t seed);
+/** Runs end when `stop` is requested; it may be deleted before. NULL: nothing stops them. */
+GPURUN_API void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop);
+/** Keeps what processes changed in writable directories for gpurun_result_file_count(). */
+GPURUN_API void gpurun_config_keep_files(gpurun_config* config, bool is_kept);
+/** @} */
+
+/** @name Runs */
+/** @{ */
+typedef struct gpurun_result gpurun_result;
+/** Runs all processes to their end. A trap, an exit code or a timeout is no error but in the
+ * result; an error is that they could not be run. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run(gpurun_device* device,
+                                                      const gpurun_module* module,
+                                                      const gpurun_config* config,
+                                                      gpurun_result** result);
+GPURUN_API void gpurun_result_delete(gpurun_result* result);
+/** @} */
+
+/** @name Results
+ * `process` counts from 0. Of a process that there is not, answers are 0, NULL or
+ * GPURUN_STOPPED. */
+/** @{ */
+typedef enum gpurun_ending {
+    GPURUN_RETURNED = 0,  /**< the function returned; a program has exit code 0 then */
+    GPURUN_EXITED = 1,    /**< the program called exit; see gpurun_result_exit_code() */
+    GPURUN_TRAPPED = 2,   /**< see gpurun_result_message() */
+    GPURUN_EXCEPTION = 3, /**< it threw an exception that nothing caught */
+    GPURUN_NO_FUEL = 4,   /**< it used all of its fuel */
+    GPURUN_TIMED_OUT = 5, /**< time was up */
+    GPURUN_STOPPED = 6,   /**< somebody asked for it */
+    GPURUN_BLOCKED = 7,   /**< it waited for what nobody could do any more */
+    GPURUN_CLOSED = 8,    /**< nobody wanted its output */
+} gpurun_ending;
+
+GPURUN_API uint32_t gpurun_result_processes(const gpurun_result* result);
+/** Seconds that the processes ran. */
+GPURUN_API double gpurun_result_seconds(const gpurun_result* result);
+GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process);
+/** What it gave to exit; 0 if it did not call it. */
+GPURUN_API uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process);
+/** How it ended, in words: "integer divide by zero", "exit 3"; NULL if it returned. */
+GPURUN_API const char* gpurun_result_message(const gpurun_result* result, uint32_t process);
+/** True if it ended before its function was called. */
+GPURUN_API bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process);
+
+/** Where it stood when it did not return or exit: `frame` 0 is the innermost. With several
+ * processes, that one alone. */
+GPURUN_API size_t gpurun_result_frame_count(const gpurun_result* result, uint32_t process);
+GPURUN_API const char* gpurun_result_frame_function(const gpurun_result* result, uint32_t process,
+                                                    size_t frame);
+/** The instruction, as an offset in the module's bytes. */
+GPURUN_API uint64_t gpurun_result_frame_offset(const gpurun_result* result, uint32_t process,
+                                               size_t frame);
+/** "main.c:12:5", or NULL: the module does not say. */
+GPURUN_API const char* gpurun_result_frame_source(const gpurun_result* result, uint32_t process,
+                                                  size_t frame);
+
+/** What the function returned. */
+GPURUN_API size_t gpurun_result_value_count(const gpurun_result* result, uint32_t process);
+/** A value of type 0 if there is none of that number. */
+GPURUN_API gpurun_value gpurun_result_value(const gpurun_result* result, uint32_t process,
+                                            size_t index);
+/** The same as text that gpurun_config_add_argument() takes. */
+GPURUN_API const char* gpurun_result_value_text(const gpurun_result* result, uint32_t process,
+                                                size_t index);
+
+/** What it wrote to standard output (`stream` 1) or standard error (2), if no callback took it.
+ * Ends with a NUL that is not counted. */
+GPURUN_API const char* gpurun_result_output(const gpurun_result* result, uint32_t process,
+                                            int stream, size_t* size);
+
+typedef enum gpurun_change {
+    GPURUN_FILE_REMOVED = 0,
+    GPURUN_DIRECTORY_REMOVED = 1,
+    GPURUN_DIRECTORY_MADE = 2,
+    GPURUN_FILE_WRITTEN = 3,
+    GPURUN_SYMLINK_MADE = 4,
+} gpurun_change;
+
+/** What it changed in its directories, if the configuration keeps that. */
+GPURUN_API size_t gpurun_result_file_count(const gpurun_result* result, uint32_t process);
+GPURUN_API gpurun_change gpurun_result_file_change(const gpurun_result* result, uint32_t process,
+                                                   size_t file);
+/** As the guest names it. */
+GPURUN_API const char* gpurun_result_file_path(const gpurun_result* result, uint32_t process,
+                                               size_t file);
+/** What is in a file that was written, or what a symbolic link says. The bytes are the caller's,
+ * who frees them with gpurun_bytes_delete(). */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_file_read(const gpurun_result* result,
+                                                                   uint32_t process, size_t file,
+                                                                   char** bytes, size_t* size);
+GPURUN_API void gpurun_bytes_delete(char* bytes);
+/** Writes all that it made or changed below a folder of this machine. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_store_files(const gpurun_result* result,
+                                                                     uint32_t process,
+                                                                     const char* folder);
+/** What kept changed files of one process from being written back; NULL: nothing. */
+GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
+
+/** What guests said by the debug functions of the import module `gpu`, in order, as lines of text:
+ * "process 3: 42". */
+GPURUN_API size_t gpurun_result_debug_count(const gpurun_result* result);
+GPURUN_API const char* gpurun_result_debug(const gpurun_result* result, size_t index);
+/** How many there was no room for. */
+GPURUN_API uint64_t gpurun_result_debug_dropped(const gpurun_result* result);
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,222 @@
+// Configurations: what is given is copied; what cannot be used is remembered for gpurun_run().
+#include "api/handles.h"
+#include "base/format.h"
+
+using gpurun::Error;
+using gpurun::Result;
+using gpurun::u8;
+using gpurun::engine::HostCall;
+using gpurun::engine::HostFunction;
+using gpurun::engine::Value;
+
+namespace {
+
+template <class Body>
+void change(gpurun_config* config, const char* setter, Body body) noexcept {
+    if (!config) return;
+    gpurun_error* error = gpurun::api::guarded([&]() -> Result<void> { return body(); });
+    if (error && config->problem.empty())
+        config->problem = std::string(setter) + ": " + error->message;
+    gpurun_error_delete(error);
+}
+
+Result<std::string> text(const char* given) {
+    if (!given) return Error{"a text is NULL"};
+    return std::string(given);
+}
+
+// A callback with what belongs to it.
+struct Callback {
+    gpurun_function function;
+    void* data;
+    void (*release)(void* data);
+
+    Callback(gpurun_function f, void* d, void (*r)(void*)) : function(f), data(d), release(r) {}
+    Callback(const Callback&) = delete;
+    Callback& operator=(const Callback&) = delete;
+    ~Callback() {
+        if (release) release(data);
+    }
+};
+
+Result<std::vector<Value>> call(const Callback& callback, const gpurun::wasm::FuncType& type,
+                                HostCall& call) {
+    std::vector<gpurun_value> arguments, results;
+    for (const Value& value : call.arguments()) arguments.push_back(gpurun::api::to_c(value));
+    for (gpurun::wasm::ValType result : type.results)
+        results.push_back(gpurun::api::to_c(Value{result}));
+    gpurun_call handle{call};
+    if (!callback.function(callback.data, &handle, arguments.data(), results.data()))
+        return Error{"a host function failed"};
+    std::vector<Value> values;
+    for (const gpurun_value& value : results) values.push_back(TRY(gpurun::api::from_c(value)));
+    return values;
+}
+
+Result<std::vector<gpurun::wasm::ValType>> types(const gpurun_type* given, size_t count) {
+    if (!given && count > 0) return Error{"the types are NULL"};
+    std::vector<gpurun::wasm::ValType> made;
+    for (size_t i = 0; i < count; i++) made.push_back(TRY(gpurun::api::type_from_c(given[i])));
+    return made;
+}
+
+}  // namespace
+
+gpurun_config* gpurun_config_new(void) { return new (std::nothrow) gpurun_config; }
+void gpurun_config_delete(gpurun_config* config) { delete config; }
+
+void gpurun_config_set_function(gpurun_config* config, const char* name) {
+    change(config, "gpurun_config_set_function", [&]() -> Result<void> {
+        config->function = TRY(text(name));
+        return {};
+    });
+}
+
+void gpurun_config_add_argument(gpurun_config* config, const char* argument) {
+    change(config, "gpurun_config_add_argument", [&]() -> Result<void> {
+        config->arguments.push_back(TRY(text(argument)));
+        return {};
+    });
+}
+
+void gpurun_config_add_value(gpurun_config* config, gpurun_value value) {
+    change(config, "gpurun_config_add_value", [&]() -> Result<void> {
+        config->arguments.push_back(TRY(gpurun::api::from_c(value)).to_string());
+        return {};
+    });
+}
+
+void gpurun_config_set_program_name(gpurun_config* config, const char* name) {
+    change(config, "gpurun_config_set_program_name", [&]() -> Result<void> {
+        config->program_name = TRY(text(name));
+        return {};
+    });
+}
+
+void gpurun_config_add_environment(gpurun_config* config, const char* variable) {
+    change(config, "gpurun_config_add_environment", [&]() -> Result<void> {
+        std::string made = TRY(text(variable));
+        if (made.find('=') == made.npos || made[0] == '=')
+            return Error{"\"" + made + "\" is not NAME=VALUE"};
+        config->environment.push_back(std::move(made));
+        return {};
+    });
+}
+
+void gpurun_config_add_directory(gpurun_config* config, const char* host_path,
+                                 const char* guest_path, bool is_writable) {
+    change(config, "gpurun_config_add_directory", [&]() -> Result<void> {
+        std::string host = TRY(text(host_path)), guest = TRY(text(guest_path));
+        config->mounts.push_back({std::move(host), std::move(guest), is_writable});
+        return {};
+    });
+}
+
+void gpurun_config_add_function(gpurun_config* config, const char* module, const char* name,
+                                const gpurun_type* parameters, size_t parameter_count,
+                                const gpurun_type* results, size_t result_count,
+                                gpurun_function function, void* data, void (*release)(void* data)) {
+    if (!config && release) release(data);
+    change(config, "gpurun_config_add_function", [&]() -> Result<void> {
+        // First of all, so that it is released whatever is wrong with the rest.
+        auto callback = std::make_shared<const Callback>(function, data, release);
+        if (!function) return Error{"the function is NULL"};
+        HostFunction made;
+        made.module = TRY(text(module));
+        made.name = TRY(text(name));
+        made.type.params = TRY(types(parameters, parameter_count));
+        made.type.results = TRY(types(results, result_count));
+        made.call = [callback, type = made.type](HostCall& it) {
+            return call(*callback, type, it);
+        };
+        config->functions.push_back(std::move(made));
+        return {};
+    });
+}
+
+void gpurun_config_set_input(gpurun_config* config, const void* bytes, size_t size) {
+    change(config, "gpurun_config_set_input", [&]() -> Result<void> {
+        if (!bytes && size > 0) return Error{"the bytes are NULL"};
+        const u8* first = static_cast<const u8*>(bytes);
+        config->input = std::vector<u8>(first, first + size);
+        return {};
+    });
+}
+
+void gpurun_config_set_input_callback(gpurun_config* config, gpurun_input input, void* data) {
+    if (!config) return;
+    config->input_callback = input;
+    config->input_data = data;
+}
+
+void gpurun_config_set_output_callback(gpurun_config* config, gpurun_output output, void* data) {
+    if (!config) return;
+    config->output_callback = output;
+    config->output_data = data;
+}
+
+void gpurun_config_inherit_streams(gpurun_config* config) {
+    if (config) config->inherits_streams = true;
+}
+void gpurun_config_set_processes(gpurun_config* config, uint32_t count) {
+    if (config) config->processes = count;
+}
+void gpurun_config_set_stack(gpurun_config* config, uint32_t slots) {
+    if (config) config->stack_slots = slots;
+}
+void gpurun_config_set_heap(gpurun_config* config, uint32_t words) {
+    if (config) config->heap_words = words;
+}
+void gpurun_config_set_memory(gpurun_config* config, uint64_t bytes) {
+    if (config) config->memory_bytes = bytes;
+}
+void gpurun_config_set_fuel(gpurun_config* config, uint64_t instructions) {
+    if (config) config->fuel = instructions;
+}
+void gpurun_config_set_timeout(gpurun_config* config, double seconds) {
+    change(config, "gpurun_config_set_timeout", [&]() -> Result<void> {
+        if (!(seconds >= 0)) return Error{gpurun::format("%g is no time in seconds", seconds)};
+        config->timeout = seconds;
+        return {};
+    });
+}
+void gpurun_config_set_seed(gpurun_config* config, uint64_t seed) {
+    if (config) config->seed = seed;
+}
+void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop) {
+    if (config) config->stop = stop ? stop->is_requested : nullptr;
+}
+void gpurun_config_keep_files(gpurun_config* config, bool is_kept) {
+    if (config) config->keeps_files = is_kept;
+}
+
+// ---- host calls and stops ----------------------------------------------------------
+
+uint32_t gpurun_call_process(const gpurun_call* call) { return call ? call->call.process() : 0; }
+uint64_t gpurun_call_memory_size(const gpurun_call* call) {
+    return call ? call->call.memory_size() : 0;
+}
+bool gpurun_call_read(gpurun_call* call, uint64_t address, void* bytes, size_t size) {
+    if (!call || (!bytes && size > 0)) return false;
+    return call->call.read_memory(address, {static_cast<u8*>(bytes), size}).ok();
+}
+bool gpurun_call_write(gpurun_call* call, uint64_t address, const void* bytes, size_t size) {
+    if (!call || (!bytes && size > 0)) return false;
+    return call->call.write_memory(address, {static_cast<const u8*>(bytes), size}).ok();
+}
+
+gpurun_stop* gpurun_stop_new(void) {
+    gpurun_stop* made = nullptr;
+    gpurun_error_delete(gpurun::api::guarded([&]() -> Result<void> {
+        made = new gpurun_stop{std::make_shared<std::atomic<bool>>(false)};
+        return {};
+    }));
+    return made;
+}
+void gpurun_stop_delete(gpurun_stop* stop) { delete stop; }
+void gpurun_stop_request(gpurun_stop* stop) {
+    if (stop) stop->is_requested->store(true, std::memory_order_relaxed);
+}
+void gpurun_stop_reset(gpurun_stop* stop) {
+    if (stop) stop->is_requested->store(false, std::memory_order_relaxed);
+}

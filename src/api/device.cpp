@@ -1,0 +1,59 @@
+// Devices of the interface: opening one, and listing them.
+#include "device/device.h"
+
+#include "api/handles.h"
+
+using gpurun::Error;
+using gpurun::Result;
+using gpurun::api::guarded;
+
+gpurun_error* gpurun_device_open(const char* name, gpurun_device** device) {
+    return guarded([&]() -> Result<void> {
+        if (!name || !device)
+            return Error{"gpurun_device_open wants a name and a place for the device"};
+        auto made = std::make_unique<gpurun_device>();
+        made->device = TRY(gpurun::device::open_device(name));
+        *device = made.release();
+        return {};
+    });
+}
+
+void gpurun_device_delete(gpurun_device* device) { delete device; }
+
+const char* gpurun_device_id(const gpurun_device* device) {
+    return device ? device->device->info().id.c_str() : nullptr;
+}
+const char* gpurun_device_name(const gpurun_device* device) {
+    return device ? device->device->info().name.c_str() : nullptr;
+}
+uint64_t gpurun_device_memory(const gpurun_device* device) {
+    return device ? device->device->info().memory_free : 0;
+}
+
+gpurun_error* gpurun_devices_list(gpurun_devices** devices) {
+    return guarded([&]() -> Result<void> {
+        if (!devices) return Error{"gpurun_devices_list wants a place for the list"};
+        auto made = std::make_unique<gpurun_devices>();
+        made->infos = gpurun::device::list_devices(made->missing);
+        *devices = made.release();
+        return {};
+    });
+}
+
+void gpurun_devices_delete(gpurun_devices* devices) { delete devices; }
+
+size_t gpurun_devices_count(const gpurun_devices* devices) {
+    return devices ? devices->infos.size() : 0;
+}
+const char* gpurun_devices_id(const gpurun_devices* devices, size_t index) {
+    return index < gpurun_devices_count(devices) ? devices->infos[index].id.c_str() : nullptr;
+}
+const char* gpurun_devices_name(const gpurun_devices* devices, size_t index) {
+    return index < gpurun_devices_count(devices) ? devices->infos[index].name.c_str() : nullptr;
+}
+uint64_t gpurun_devices_memory(const gpurun_devices* devices, size_t index) {
+    return index < gpurun_devices_count(devices) ? devices->infos[index].memory_free : 0;
+}
+const char* gpurun_devices_missing(const gpurun_devices* devices) {
+    return devices && !devices->missing.empty() ? devices->missing.c_str() : nullptr;
+}

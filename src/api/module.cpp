@@ -1,0 +1,32 @@
+// Modules of the interface.
+#include "api/handles.h"
+#include "engine/load.h"
+
+using gpurun::Error;
+using gpurun::Result;
+using gpurun::u8;
+using gpurun::api::guarded;
+
+gpurun_error* gpurun_module_load_file(const char* path, gpurun_module** module) {
+    return guarded([&]() -> Result<void> {
+        if (!path || !module)
+            return Error{"gpurun_module_load_file wants a path and a place for the module"};
+        *module = new gpurun_module{TRY(gpurun::engine::load_file(path)), path};
+        return {};
+    });
+}
+
+gpurun_error* gpurun_module_load(const void* bytes, size_t size, const char* name,
+                                 gpurun_module** module) {
+    return guarded([&]() -> Result<void> {
+        if ((!bytes && size > 0) || !module)
+            return Error{"gpurun_module_load wants bytes and a place for the module"};
+        if (!name) name = "module";
+        const u8* first = static_cast<const u8*>(bytes);
+        auto loaded = TRY(gpurun::engine::load_bytes(std::vector<u8>(first, first + size), name));
+        *module = new gpurun_module{std::move(loaded), name};
+        return {};
+    });
+}
+
+void gpurun_module_delete(gpurun_module* module) { delete module; }

@@ -1,0 +1,240 @@
+// Runs of the interface: from a configuration to the engine's options, and from how processes ended
+// to a result that needs neither the device nor the engine any more.
+#include <algorithm>
+#include <chrono>
+
+#include "api/handles.h"
+#include "engine/names.h"
+#include "engine/trace.h"
+
+using namespace gpurun;
+using engine::BurstReport;
+using engine::Completion;
+using engine::Leavings;
+
+namespace {
+
+constexpr u32 debug_records = 4096;  // then they are only counted
+
+host::SystemOptions system_options(const gpurun_module& module, const gpurun_config& config) {
+    host::SystemOptions system;
+    system.mounts = config.mounts;
+    system.environment = config.environment;
+    system.arguments.push_back(config.program_name.value_or(module.name));
+    if (config.function == "_start")
+        system.arguments.insert(system.arguments.end(), config.arguments.begin(),
+                                config.arguments.end());
+    system.has_numbered_arguments = config.processes > 0;
+    system.seed = config.seed;
+    system.keeps_files = config.keeps_files;
+    system.debug_capacity = debug_records;
+    bool is_live = config.processes == 0 && (config.inherits_streams || config.input_callback);
+    if (!is_live || config.input) system.input = config.input.value_or(std::vector<u8>());
+    return system;
+}
+
+device::RunControl run_control(const gpurun_config& config) {
+    using namespace std::chrono;
+    constexpr double longest = 1e9;  // seconds; what a clock can count in nanoseconds
+    device::RunControl control;
+    control.stop = config.stop.get();
+    if (config.timeout && *config.timeout < longest)
+        control.deadline =
+            steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*config.timeout));
+    return control;
+}
+
+gpurun_ending ending_of(Completion::Kind kind, const gpurun_config& config) {
+    switch (kind) {
+        case Completion::Kind::returned: return GPURUN_RETURNED;
+        case Completion::Kind::exited: return GPURUN_EXITED;
+        case Completion::Kind::trapped: return GPURUN_TRAPPED;
+        case Completion::Kind::uncaught_exception: return GPURUN_EXCEPTION;
+        case Completion::Kind::out_of_fuel: return GPURUN_NO_FUEL;
+        case Completion::Kind::blocked: return GPURUN_BLOCKED;
+        case Completion::Kind::stopped: break;
+    }
+    return config.stop && *config.stop ? GPURUN_STOPPED : GPURUN_TIMED_OUT;
+}
+
+void describe(Completion completion, const gpurun_config& config, gpurun_result::Process& process) {
+    process.ending = ending_of(completion.kind, config);
+    process.exit_code = completion.exit_code;
+    if (process.ending == GPURUN_TIMED_OUT) {
+        process.message = "timeout";
+    } else if (process.ending != GPURUN_RETURNED) {
+        process.message = completion.to_string();
+    }
+    process.frames = std::move(completion.backtrace);
+    for (const engine::Value& value : completion.results) {
+        process.values.push_back(api::to_c(value));
+        process.value_texts.push_back(value.to_string());
+    }
+}
+
+void describe(const std::vector<DebugRecord>& records, gpurun_result& result) {
+    for (const DebugRecord& record : records) result.debug.push_back(engine::to_string(record));
+}
+
+// "/data" and "a/b": "/data/a/b".
+std::string guest_path(const host::Mount& mount, const std::string& path) {
+    bool has_slash = !mount.guest_path.empty() && mount.guest_path.back() == '/';
+    return mount.guest_path + (has_slash ? "" : "/") + path;
+}
+
+Result<void> list_files(const Leavings& left, gpurun_result::Process& process) {
+    if (!process.block) return {};
+    process.files = TRY(host::changes(left.arena, process.block));
+    for (const host::Change& change : process.files)
+        process.paths.push_back(guest_path(left.image->mount(change.preopen), change.path));
+    return {};
+}
+
+host::Streams streams_of(const gpurun_config& config, gpurun_result::Process& process) {
+    host::Streams streams;
+    if (config.inherits_streams) streams = host::console();
+    if (config.output_callback) {
+        streams.write = [&config](int stream, std::string_view bytes) -> Result<bool> {
+            return config.output_callback(config.output_data, 0, stream, bytes.data(),
+                                          bytes.size());
+        };
+    } else if (!config.inherits_streams) {
+        streams.write = [&process](int stream, std::string_view bytes) -> Result<bool> {
+            process.output[stream - 1] += bytes;
+            return true;
+        };
+    }
+    if (config.input_callback)
+        streams.read = [&config](usize most, auto, auto) -> Result<host::Streams::Input> {
+            std::vector<u8> bytes(most);
+            bytes.resize(std::min(
+                most, config.input_callback(config.input_data, bytes.data(), bytes.size())));
+            return host::Streams::Input(std::move(bytes));
+        };
+    return streams;
+}
+
+Result<std::vector<engine::Value>> function_arguments(const gpurun_module& module,
+                                                      const gpurun_config& config) {
+    const wasm::Export* entry = TRY(engine::find_function_export(*module.module, config.function));
+    const std::vector<std::string> none;
+    return engine::parse_arguments(module.module->func_type(entry->index), config.function,
+                                   config.function == "_start" ? none : config.arguments);
+}
+
+Result<void> run_one(device::Device& device, const gpurun_module& module,
+                     const gpurun_config& config, gpurun_result& result) {
+    gpurun_result::Process& process = result.processes.emplace_back();
+    engine::ProgramOptions options;
+    options.function = config.function;
+    options.arguments = TRY(function_arguments(module, config));
+    options.system = system_options(module, config);
+    options.limits = engine::options_for(device.info());
+    options.limits.fuel = config.fuel;
+    options.limits.stack_slots = config.stack_slots.value_or(options.limits.stack_slots);
+    options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
+    options.limits.memory_bytes = config.memory_bytes.value_or(options.limits.memory_bytes);
+    options.host_functions = config.functions;
+    options.streams = streams_of(config, process);
+    TRY(device.prepare(false));
+    auto begin = std::chrono::steady_clock::now();
+    engine::ProgramEnding ended =
+        TRY(engine::run_program(device, module.module, options, run_control(config)));
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    describe(std::move(ended.completion), config, process);
+    if (ended.was_output_closed) {
+        process.ending = GPURUN_CLOSED;
+        process.message = "nobody reads its output";
+    }
+    process.is_initialising = !ended.has_begun;
+    process.block = ended.block;
+    describe(ended.debug, result);
+    result.debug_dropped = ended.debug_dropped;
+    if (ended.files) result.file_problem = ended.files->to_string();
+    if (config.keeps_files) {
+        auto left = std::make_shared<const Leavings>(std::move(ended.left));
+        result.left = left.get();
+        result.keeper = left;
+        TRY(list_files(*left, process));
+    }
+    return {};
+}
+
+Result<void> check_streams_of_many(const gpurun_config& config) {
+    if (config.inherits_streams)
+        return Error{
+            "several processes cannot share the standard streams; read their output from "
+            "the result, or set a callback for it"};
+    if (config.input_callback)
+        return Error{"several processes cannot share an input callback; give the input as bytes"};
+    return {};
+}
+
+// Gives the output of a process to the callback. False: it wants no more.
+bool hand_out(const gpurun_config& config, u32 number, gpurun_result::Process& process) {
+    bool is_wanted = true;
+    for (int stream : {1, 2}) {
+        std::string bytes = std::move(process.output[stream - 1]);
+        process.output[stream - 1].clear();
+        if (is_wanted && !bytes.empty())
+            is_wanted = config.output_callback(config.output_data, number, stream, bytes.data(),
+                                               bytes.size());
+    }
+    return is_wanted;
+}
+
+Result<void> run_many(device::Device& device, const gpurun_module& module,
+                      const gpurun_config& config, gpurun_result& result) {
+    TRY(check_streams_of_many(config));
+    TRY(engine::find_function_export(*module.module, config.function));
+    engine::BurstJob job{module.module, {}};
+    job.options.processes = config.processes;
+    job.options.function = config.function;
+    if (config.function != "_start") job.options.arguments = config.arguments;
+    job.options.stack_slots = config.stack_slots;
+    job.options.heap_words = config.heap_words;
+    job.options.memory_bytes = config.memory_bytes;
+    job.options.fuel = config.fuel;
+    job.options.system = system_options(module, config);
+    job.options.host_functions = config.functions;
+    TRY(device.prepare(true));
+    auto report = std::make_shared<const BurstReport>(
+        TRY(engine::run_burst(device, {&job, 1}, run_control(config))));
+    result.seconds = report->outcome().seconds;
+    result.processes.resize(config.processes);
+    bool is_wanted = config.output_callback != nullptr;
+    for (u32 i = 0; i < config.processes; i++) {
+        gpurun_result::Process& process = result.processes[i];
+        describe(report->of(i), config, process);
+        for (int stream : {1, 2}) process.output[stream - 1] = TRY(report->stream(i, stream));
+        if (is_wanted) is_wanted = hand_out(config, i, process);
+        process.block = report->block(i);
+        if (config.keeps_files && report->left()) TRY(list_files(*report->left(), process));
+    }
+    describe(report->debug(result.debug_dropped), result);
+    if (config.keeps_files) {
+        result.left = report->left();
+        result.keeper = report;
+    }
+    return {};
+}
+
+}  // namespace
+
+gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
+                         const gpurun_config* config, gpurun_result** result) {
+    return api::guarded([&]() -> Result<void> {
+        if (!device || !module || !config || !result)
+            return Error{
+                "gpurun_run wants a device, a module, a configuration and a place for the "
+                "result"};
+        if (!config->problem.empty()) return Error{config->problem};
+        auto made = std::make_unique<gpurun_result>();
+        std::lock_guard only(device->running);
+        TRY(config->processes == 0 ? run_one(*device->device, *module, *config, *made)
+                                   : run_many(*device->device, *module, *config, *made));
+        *result = made.release();
+        return {};
+    });
+}

@@ -1,0 +1,443 @@
+// Runs through gpurun.hpp, and so gpurun.h: everything a program that embeds gpu-run can ask for.
+#include <gpurun/gpurun.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace gpurun::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// GPURUN_DEVICE names another device than the CPU.
+Device& device() {
+    const char* id = std::getenv("GPURUN_DEVICE");
+    static Device opened(id ? id : "cpu");
+    return opened;
+}
+
+// Copies standard input to standard output, writes "err" to standard error, exits with argc + 40.
+constexpr const char* copier = R"(
+  (module
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 2)
+    (data (i32.const 16) "err")
+    (func (export "_start")
+      (i32.store (i32.const 0) (i32.const 16))
+      (i32.store (i32.const 4) (i32.const 3))
+      (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
+      (i32.store (i32.const 0) (i32.const 1024))
+      (loop $again
+        (i32.store (i32.const 4) (i32.const 1000))
+        (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+        (i32.store (i32.const 4) (i32.load (i32.const 8)))
+        (if (i32.load (i32.const 8))
+          (then
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (br $again))))
+      (drop (call $args (i32.const 0) (i32.const 8)))
+      (call $exit (i32.add (i32.load (i32.const 0)) (i32.const 40)))))
+)";
+
+constexpr const char* functions = R"(
+  (module
+    (func (export "add") (param i32 i64 f32 f64) (result i64 f64)
+      (i64.add (i64.extend_i32_s (local.get 0)) (local.get 1))
+      (f64.add (f64.promote_f32 (local.get 2)) (local.get 3)))
+    (func $divide (export "divide") (param i32 i32) (result i32)
+      (i32.div_s (local.get 0) (local.get 1)))
+    (func (export "outer") (param i32) (result i32)
+      (call $divide (i32.const 1) (local.get 0)))
+    (func (export "vector") (result v128) (v128.const i32x4 1 2 3 4))
+    (func (export "null") (result externref) (ref.null extern))
+    (func (export "forever") (loop $l (br $l))))
+)";
+
+Module module(const char* source) { return Module::from_bytes(source, "test.wat"); }
+
+template <class Body>
+std::string error_of(Body body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Api, VersionsAgree) {
+    std::string header = std::to_string(GPURUN_VERSION_MAJOR) + "." +
+                         std::to_string(GPURUN_VERSION_MINOR) + "." +
+                         std::to_string(GPURUN_VERSION_PATCH);
+    EXPECT_EQ(gpurun_version(), header);
+}
+
+TEST(Api, ListsDevices) {
+    std::vector<DeviceInfo> list = devices();
+    ASSERT_FALSE(list.empty());
+    EXPECT_EQ(list[0].id, "cpu");
+    EXPECT_GT(list[0].memory, 0u);
+    EXPECT_THAT(error_of([] { Device("toaster"); }), HasSubstr("unknown device \"toaster\""));
+}
+
+TEST(Api, BadModulesAreErrors) {
+    EXPECT_THAT(error_of([] { Module::from_bytes(""); }), HasSubstr("is empty"));
+    EXPECT_THAT(error_of([] { Module::from_bytes(std::string_view("\0asm", 4)); }),
+                HasSubstr("module: 0x4"));
+    EXPECT_THAT(error_of([] { Module::from_bytes("(module (func (result i32)))", "a.wat"); }),
+                HasSubstr("a.wat:1:"));
+    EXPECT_THAT(error_of([] { Module::from_file("/no/such.wasm"); }),
+                HasSubstr("/no/such.wasm: No such file"));
+    EXPECT_THAT(error_of([] { Module::from_file("/"); }), HasSubstr("is a directory"));
+}
+
+TEST(Api, OneProgram) {
+    Result result =
+        run(device(), module(copier), Config().argument("a").argument("b").input("ping"));
+    ASSERT_EQ(result.size(), 1u);
+    EXPECT_EQ(result[0].ending(), GPURUN_EXITED);
+    EXPECT_EQ(result[0].exit_code(), 43u);
+    EXPECT_EQ(result[0].message(), "exit 43");
+    EXPECT_FALSE(result[0].is_success());
+    EXPECT_EQ(result[0].output(), "ping");
+    EXPECT_EQ(result[0].error(), "err");
+    EXPECT_GT(result.seconds(), 0);
+    EXPECT_THAT(error_of([&] { result[1]; }), HasSubstr("no process"));
+}
+
+TEST(Api, StreamsByCallback) {
+    std::string output, error;
+    int left = 3;
+    Config config;
+    config
+        .input_callback([&](size_t most) {
+            EXPECT_GT(most, 1000u);
+            return left-- > 0 ? std::string(1000, char('a' + left)) : std::string();
+        })
+        .output_callback([&](uint32_t process, int stream, std::string_view bytes) {
+            EXPECT_EQ(process, 0u);
+            (stream == 1 ? output : error) += bytes;
+            return true;
+        });
+    Result result = run(device(), module(copier), config);
+    EXPECT_EQ(output, std::string(1000, 'c') + std::string(1000, 'b') + std::string(1000, 'a'));
+    EXPECT_EQ(error, "err");
+    EXPECT_EQ(result[0].output(), "");
+}
+
+TEST(Api, NobodyWantsTheOutput) {
+    Config config;
+    config
+        .input_callback([](size_t most) { return std::string(most, 'x'); })  // without end
+        .output_callback([](uint32_t, int stream, std::string_view) { return stream == 2; });
+    Result result = run(device(), module(copier), config);
+    EXPECT_EQ(result[0].ending(), GPURUN_CLOSED);
+}
+
+TEST(Api, ManyPrograms) {
+    Config config;
+    config.processes(100).input("x").argument("{}");
+    Result result = run(device(), module(copier), config);
+    ASSERT_EQ(result.size(), 100u);
+    for (uint32_t i = 0; i < 100; i++) {
+        EXPECT_EQ(result[i].output(), "x");
+        EXPECT_EQ(result[i].exit_code(), 42u);
+    }
+    std::vector<uint32_t> order;
+    config.output_callback([&](uint32_t process, int stream, std::string_view bytes) {
+        if (stream == 1) order.push_back(process);
+        EXPECT_EQ(bytes, stream == 1 ? "x" : "err");
+        return process < 2;
+    });
+    run(device(), module(copier), config);
+    EXPECT_THAT(order, ElementsAre(0, 1, 2));
+}
+
+TEST(Api, ManyCannotShareLiveStreams) {
+    EXPECT_THAT(
+        error_of([] { run(device(), module(copier), Config().processes(2).inherit_streams()); }),
+        HasSubstr("cannot share the standard streams"));
+    EXPECT_THAT(error_of([] {
+                    Config config;
+                    config.processes(2).input_callback([](size_t) { return std::string(); });
+                    run(device(), module(copier), config);
+                }),
+                HasSubstr("input callback"));
+}
+
+TEST(Api, Functions) {
+    Config config;
+    config.function("add").value(int32_t(-2)).value(int64_t(44)).value(1.5f).value(0.25);
+    Result result = run(device(), module(functions), config);
+    EXPECT_EQ(result[0].ending(), GPURUN_RETURNED);
+    EXPECT_EQ(result[0].message(), "");
+    EXPECT_TRUE(result[0].is_success());
+    EXPECT_EQ(result[0].value<int64_t>(0), 42);
+    EXPECT_EQ(result[0].value<double>(1), 1.75);
+    EXPECT_STREQ(gpurun_result_value_text(result.get(), 0, 1), "1.75");
+    EXPECT_THAT(error_of([&] { result[0].value<float>(1); }), HasSubstr("no result of that type"));
+
+    Result vector = run(device(), module(functions), Config().function("vector"));
+    gpurun_value value = vector[0].values().at(0);
+    EXPECT_EQ(value.type, uint32_t(GPURUN_V128));
+    EXPECT_THAT(value.of.v128, ElementsAre(1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0));
+    Result null = run(device(), module(functions), Config().function("null"));
+    EXPECT_EQ(null[0].values().at(0).type, uint32_t(GPURUN_REFERENCE));
+    EXPECT_EQ(null[0].values().at(0).of.i32, 0);
+}
+
+TEST(Api, TrapsHaveABacktrace) {
+    Result result = run(device(), module(functions), Config().function("outer").value(0));
+    EXPECT_EQ(result[0].ending(), GPURUN_TRAPPED);
+    EXPECT_EQ(result[0].message(), "integer divide by zero");
+    std::vector<Frame> frames = result[0].frames();
+    ASSERT_EQ(frames.size(), 2u);
+    EXPECT_EQ(frames[0].function, "divide");
+    EXPECT_EQ(frames[1].function, "outer");
+    EXPECT_GT(frames[0].offset, 0u);
+
+    Config many;
+    many.function("divide").processes(3).argument("6").argument("{}");
+    Result all = run(device(), module(functions), many);
+    EXPECT_EQ(all[0].ending(), GPURUN_TRAPPED);
+    EXPECT_EQ(all[0].frames().at(0).function, "divide");
+    EXPECT_EQ(all[1].value<int32_t>(), 6);
+    EXPECT_EQ(all[2].value<int32_t>(), 3);
+}
+
+TEST(Api, WrongCallsAreErrors) {
+    Module made = module(functions);
+    auto problem = [&](const Config& config) {
+        return error_of([&] { run(device(), made, config); });
+    };
+    EXPECT_THAT(problem(Config()), HasSubstr("_start"));
+    EXPECT_THAT(problem(Config().processes(2)), HasSubstr("_start"));
+    EXPECT_THAT(problem(Config().function("divid")), HasSubstr("did you mean \"divide\"?"));
+    EXPECT_THAT(problem(Config().function("divide").value(1)),
+                HasSubstr("divide takes 2 arguments, got 1"));
+    EXPECT_THAT(problem(Config().function("divide").argument("1").argument("x")),
+                HasSubstr("argument 2 of divide"));
+    EXPECT_THAT(problem(Config().environment("=x")), HasSubstr("is not NAME=VALUE"));
+    EXPECT_THAT(problem(Config().timeout(-1)), HasSubstr("is no time in seconds"));
+    EXPECT_THAT(problem(Config().function("forever").directory("/no/such", "/")),
+                HasSubstr("/no/such"));
+}
+
+TEST(Api, Limits) {
+    Module made = module(functions);
+    Result fuel = run(device(), made, Config().function("forever").fuel(1000));
+    EXPECT_EQ(fuel[0].ending(), GPURUN_NO_FUEL);
+    Result time = run(device(), made, Config().function("forever").timeout(0.05));
+    EXPECT_EQ(time[0].ending(), GPURUN_TIMED_OUT);
+    Result many = run(device(), made, Config().function("forever").timeout(0.05).processes(3));
+    EXPECT_EQ(many[2].ending(), GPURUN_TIMED_OUT);
+}
+
+TEST(Api, StopFromAnotherThread) {
+    Module made = module(functions);
+    Config config;
+    {
+        Stop stop;
+        config.function("forever").stop(stop);
+        std::thread other([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            stop.request();
+        });
+        Result result = run(device(), made, config);
+        other.join();
+        EXPECT_EQ(result[0].ending(), GPURUN_STOPPED);
+    }
+    // The configuration still knows the request, though its handle is gone.
+    EXPECT_EQ(run(device(), made, config)[0].ending(), GPURUN_STOPPED);
+}
+
+TEST(Api, RunsOfSeveralThreads) {
+    Module made = module(functions);
+    std::atomic<int> sum = 0;
+    std::vector<std::thread> threads;
+    for (int32_t i = 1; i <= 8; i++)
+        threads.emplace_back([&, i] {
+            Config config;
+            config.function("divide").value(10 * i).value(i).processes(uint32_t(i % 2));
+            sum += run(device(), made, config)[0].value<int32_t>();
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(sum, 80);
+}
+
+TEST(Api, HostFunctions) {
+    Module made = module(R"(
+      (module
+        (import "env" "mix" (func $mix (param i32 i64 f32 f64) (result f64)))
+        (import "env" "turn" (func $turn (param i32 i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 8) "drawer")
+        (func (export "go") (param i32) (result i32 f64)
+          (call $turn (i32.const 8) (local.get 0))
+          (i32.load8_u (i32.const 8))
+          (call $mix (i32.const 1) (i64.const 2) (f32.const 4) (f64.const 8)))))");
+    Config config;
+    config.function("go").argument("6");
+    config.host_function<double, int32_t, int64_t, float, double>(
+        "env", "mix", [](Call& call, int32_t a, int64_t b, float c, double d) {
+            return a + double(b) + c + d + 100 * call.process();
+        });
+    config.host_function<void, uint32_t, uint32_t>(
+        "env", "turn", [](Call& call, uint32_t at, uint32_t size) {
+            std::string text = call.read(at, size);
+            call.write(at, std::string(text.rbegin(), text.rend()));
+        });
+    Result one = run(device(), made, config);
+    EXPECT_EQ(one[0].value<int32_t>(0), 'r');
+    EXPECT_EQ(one[0].value<double>(1), 15);
+    Result many = run(device(), made, config.processes(50));
+    for (uint32_t i = 0; i < 50; i++) EXPECT_EQ(many[i].value<double>(1), 15 + 100.0 * i);
+
+    // An exception of the host's function is a trap of the guest; here a range outside of memory.
+    Config bad;
+    bad.function("go").argument("100000");
+    bad.host_function<double, int32_t, int64_t, float, double>(
+        "env", "mix", [](Call&, int32_t, int64_t, float, double) { return 0.0; });
+    bad.host_function<void, uint32_t, uint32_t>(
+        "env", "turn", [](Call& call, uint32_t at, uint32_t size) { call.read(at, size); });
+    Result trapped = run(device(), made, bad);
+    EXPECT_EQ(trapped[0].message(), "a host function failed");
+    EXPECT_THAT(error_of([&] { run(device(), made, Config().function("go").argument("6")); }),
+                HasSubstr("env"));
+}
+
+// ---- files -------------------------------------------------------------------------
+
+class Files : public testing::Test {
+protected:
+    // Makes out.txt with "hi" in its first directory.
+    static constexpr const char* writer = R"(
+      (module
+        (import "wasi_snapshot_preview1" "path_open"
+          (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_write"
+          (func $write (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 16) "out.txthi")
+        (func (export "_start")
+          (if (call $open (i32.const 3) (i32.const 0) (i32.const 16) (i32.const 7) (i32.const 1)
+                          (i64.const 0x1fffffff) (i64.const 0) (i32.const 0) (i32.const 0))
+            (then unreachable))
+          (i32.store (i32.const 4) (i32.const 23))
+          (i32.store (i32.const 8) (i32.const 2))
+          (if (call $write (i32.load (i32.const 0)) (i32.const 4) (i32.const 1) (i32.const 12))
+            (then unreachable))))
+    )";
+
+    void SetUp() override {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "gpurun-api-XXXXXX").string();
+        ASSERT_TRUE(mkdtemp(pattern.data()));
+        folder_ = pattern;
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    std::string read(const std::filesystem::path& path) {
+        std::ifstream file(path);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    std::filesystem::path folder_;
+};
+
+TEST_F(Files, OfOneProcessAreWrittenBack) {
+    Result result = run(device(), module(writer), Config().directory(folder_, "/", true));
+    ASSERT_TRUE(result[0].is_success()) << result[0].message();
+    EXPECT_EQ(result.file_problem(), "");
+    EXPECT_EQ(read(folder_ / "out.txt"), "hi");
+    EXPECT_TRUE(result[0].files().empty());
+}
+
+TEST_F(Files, OfManyProcessesAreRead) {
+    Config config;
+    config.directory(folder_, "/data", true).processes(3).keep_files();
+    Result result = run(device(), module(writer), config);
+    for (uint32_t i = 0; i < 3; i++) {
+        ASSERT_TRUE(result[i].is_success()) << result[i].message();
+        std::vector<File> files = result[i].files();
+        ASSERT_EQ(files.size(), 1u);
+        EXPECT_EQ(files[0].change, GPURUN_FILE_WRITTEN);
+        EXPECT_EQ(files[0].path, "/data/out.txt");
+        EXPECT_EQ(result[i].read_file(0), "hi");
+    }
+    EXPECT_THAT(error_of([&] { result[0].read_file(1); }), HasSubstr("wants a file"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "out.txt"));
+    result[2].store_files(folder_ / "two");
+    EXPECT_EQ(read(folder_ / "two/out.txt"), "hi");
+}
+
+TEST_F(Files, OfOneProcessAreKept) {
+    Result result =
+        run(device(), module(writer), Config().directory(folder_, "/", true).keep_files());
+    ASSERT_EQ(result[0].files().size(), 1u);
+    EXPECT_EQ(result[0].read_file(0), "hi");
+}
+
+// ---- the C functions by themselves -------------------------------------------------
+
+TEST(Api, NothingIsFineToo) {
+    gpurun_error_delete(nullptr);
+    gpurun_device_delete(nullptr);
+    gpurun_devices_delete(nullptr);
+    gpurun_module_delete(nullptr);
+    gpurun_config_delete(nullptr);
+    gpurun_stop_delete(nullptr);
+    gpurun_result_delete(nullptr);
+    gpurun_bytes_delete(nullptr);
+    EXPECT_STREQ(gpurun_error_message(nullptr), "");
+    EXPECT_EQ(gpurun_result_processes(nullptr), 0u);
+    EXPECT_EQ(gpurun_result_output(nullptr, 0, 1, nullptr), nullptr);
+    gpurun_config_set_function(nullptr, "x");
+    EXPECT_THAT(error_of([] { detail::check(gpurun_run(nullptr, nullptr, nullptr, nullptr)); }),
+                HasSubstr("gpurun_run wants"));
+    EXPECT_THAT(error_of([] { detail::check(gpurun_device_open(nullptr, nullptr)); }),
+                HasSubstr("gpurun_device_open wants"));
+}
+
+TEST(Api, WhatASetterCannotUseIsAnErrorOfTheRun) {
+    Config config;
+    gpurun_config_set_function(config.get(), nullptr);
+    gpurun_config_add_argument(config.get(), nullptr);  // the first is told
+    EXPECT_EQ(error_of([&] { run(device(), module(functions), config); }),
+              "gpurun_config_set_function: a text is NULL");
+    Config typed;
+    gpurun_config_add_value(typed.get(), gpurun_value{});
+    EXPECT_EQ(error_of([&] { run(device(), module(functions), typed); }),
+              "gpurun_config_add_value: 0 is no type of a number or vector");
+}
+
+TEST(Api, DataOfHostFunctionsIsReleased) {
+    static int released;
+    released = 0;
+    auto function = [](void*, gpurun_call*, const gpurun_value*, gpurun_value*) { return true; };
+    auto release = [](void* data) { ++*static_cast<int*>(data); };
+    gpurun_config* config = gpurun_config_new();
+    gpurun_config_add_function(config, "a", "b", nullptr, 0, nullptr, 0, function, &released,
+                               release);
+    EXPECT_EQ(released, 0);
+    gpurun_config_add_function(config, nullptr, "b", nullptr, 0, nullptr, 0, function, &released,
+                               release);
+    EXPECT_EQ(released, 1);
+    gpurun_config_delete(config);
+    EXPECT_EQ(released, 2);
+    gpurun_config_add_function(nullptr, "a", "b", nullptr, 0, nullptr, 0, function, &released,
+                               release);
+    EXPECT_EQ(released, 3);
+}
+
+}  // namespace
+}  // namespace gpurun::api
