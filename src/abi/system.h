@@ -54,7 +54,7 @@ struct SystemHeader {
     u32 is_live;        // streams go to and from the host while the process runs
     u32 keeps_files;    // the host wants the changed files of processes that ended
     u32 random_key[8];
-    u32 padding;
+    Handle inputs;            // InputEntry[process_count], or 0: all have the same
     u64 realtime, monotonic;  // the host's clocks at the launch, ns
     // Written by the device.
     u64 device_time;  // its clock at the launch, ns; 0: nobody has looked yet
@@ -72,6 +72,16 @@ struct SystemHeader {
 };
 static_assert(sizeof(SystemHeader) ==
               8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
+
+// What a process has of its own, where they are not all alike.
+struct InputEntry {
+    u32 number;  // what it is told that it is
+    u32 argument_count;
+    u32 argument_bytes;
+    Handle stdin_node;  // 0: the header's
+    u64 arguments;      // byte offset
+};
+static_assert(sizeof(InputEntry) == 24);
 
 // A directory that a process has open from the start, from descriptor 3 on.
 struct Preopen {
@@ -179,8 +189,11 @@ struct ProcessBlock {
     Handle guest_blocks;  // of the import module gpu
     u32 guest_block_count;
     u32 request_failed;  // the host could not fulfil it
+    u32 argument_count;
+    u64 arguments;  // byte offset: strings with a NUL after each
+    u32 argument_bytes;
     u32 padding;
-    u64 reserved[3];
+    u64 reserved;
 };
 static_assert(sizeof(ProcessBlock) == 128);
 

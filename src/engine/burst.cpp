@@ -114,6 +114,7 @@ Result<System> make_template_system(const BurstOptions& options) {
     host::SystemOptions system = options.system;
     system.process_count = options.processes;
     system.arena_size = system_bytes(template_device().info(), 1);
+    system.inputs = {};
     return System::make(template_device(), system);
 }
 

@@ -144,14 +144,16 @@ private:
     }
     template <class T>
     Result<Handle> place_all(const std::vector<T>& values);
-    Result<Handle> place_blocks(std::span<const u8> content, bool has_holes);
+    Result<Handle> place_blocks(std::span<const u8> content, bool is_stream);
     Result<u32> place_strings(const std::vector<std::string>& strings, const char* what,
                               Handle& handle);
 
     Node make_node(NodeKind kind, Handle parent, const struct stat& info);
     Result<void> add_mount(u32 number, Preopen& preopen);
     Result<void> add_mounts(SystemHeader& header);
+    Result<Handle> add_stream(std::span<const u8> room, u64 size, u32 flags);
     Result<void> add_input(SystemHeader& header);
+    Result<void> add_inputs(SystemHeader& header);
     Result<void> fill(Directory& directory);
     Result<Handle> add_entry(Directory& directory, const std::string& name);
     Result<Handle> add_file(Directory& directory, const std::string& name, const struct stat& info);
@@ -164,6 +166,7 @@ private:
     u64 max_warm_;
     SystemImage image_;
     u32 preopen_ = 0;  // that is being walked
+    u64 now_ = now(CLOCK_REALTIME);
     u64 next_inode_ = 1;
     u64 warm_ = 0;             // bytes of blocks so far
     std::vector<u8> content_;  // of the file that is being added
@@ -199,14 +202,15 @@ Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
     return handle;
 }
 
-// The table of the content's blocks, those of zeros left out if it may have holes.
-Result<Handle> ImageBuilder::place_blocks(std::span<const u8> content, bool has_holes) {
+// The table of the content's blocks. Of a file those of zeros are left out. A stream has no holes,
+// and its last block is as short as what is in it: nobody copies it to write there.
+Result<Handle> ImageBuilder::place_blocks(std::span<const u8> content, bool is_stream) {
     std::vector<Handle> table((content.size() + file_block - 1) / file_block);
     for (usize i = 0; i < table.size(); i++) {
         std::span<const u8> block = content.subspan(
             i * file_block, std::min<u64>(file_block, content.size() - i * file_block));
-        if (has_holes && is_zero(block)) continue;
-        table[i] = TRY(allocate(file_block));
+        if (!is_stream && is_zero(block)) continue;
+        table[i] = TRY(allocate(is_stream ? block.size() : file_block));
         write(u64{table[i]} << handle_shift, block.data(), block.size());
     }
     return place_all(table);
@@ -259,6 +263,7 @@ Result<SystemImage> ImageBuilder::build() {
         TRY(place_strings(options_.environment, "the environment", header.environment));
     TRY(add_mounts(header));
     TRY(add_input(header));
+    TRY(add_inputs(header));
     header.debug_capacity = options_.debug_capacity;
     if (header.debug_capacity)
         header.debug = TRY(allocate(u64{header.debug_capacity} * sizeof(DebugRecord)));
@@ -274,23 +279,48 @@ Result<SystemImage> ImageBuilder::build() {
     return std::move(image_);
 }
 
-Result<void> ImageBuilder::add_input(SystemHeader& header) {
-    if (!options_.input && !options_.is_live) return {};
+// A stream's node; the first `size` bytes of its room are there to be read.
+Result<Handle> ImageBuilder::add_stream(std::span<const u8> room, u64 size, u32 flags) {
     Node node = make_node(NodeKind::stream, 0, {});
-    node.accessed = node.modified = node.changed = now(CLOCK_REALTIME);
+    node.accessed = node.modified = node.changed = now_;
+    node.flags = flags;
+    node.size = size;
+    if (room.size() / file_block >= ~u32{0}) return Error{"standard input is too large"};
+    node.content = TRY(place_blocks(room, true));
+    node.content_count = node.content_capacity = u32((room.size() + file_block - 1) / file_block);
+    Handle handle = TRY(allocate(sizeof node));
+    write(handle, node);
+    return handle;
+}
+
+Result<void> ImageBuilder::add_input(SystemHeader& header) {
     if (options_.input) {
-        node.flags = node_is_ended;
-        node.size = options_.input->size();
-        if (node.size / file_block >= ~u32{0}) return Error{"standard input is too large"};
-        node.content = TRY(place_blocks(*options_.input, false));
-        node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
-    } else {
+        header.stdin_node = TRY(add_stream(*options_.input, options_.input->size(), node_is_ended));
+    } else if (options_.is_live) {
         // Room that the host fills whenever all of it was read.
-        node.content = TRY(place_blocks(std::vector<u8>(live_input), false));
-        node.content_count = node.content_capacity = u32(live_input / file_block);
+        header.stdin_node = TRY(add_stream(std::vector<u8>(live_input), 0, 0));
     }
-    header.stdin_node = TRY(allocate(sizeof node));
-    write(header.stdin_node, node);
+    return {};
+}
+
+// The table, then what it leads to, in the order of the processes.
+Result<void> ImageBuilder::add_inputs(SystemHeader& header) {
+    if (options_.inputs.empty()) return {};
+    CHECK(options_.inputs.size() == options_.process_count);
+    header.inputs = TRY(allocate(options_.inputs.size() * sizeof(InputEntry)));
+    u64 at = u64{header.inputs} << handle_shift;
+    for (const ProcessInput& given : options_.inputs) {
+        InputEntry entry{};
+        entry.number = given.number;
+        entry.argument_count = u32(given.arguments.size());
+        Handle strings = 0;
+        entry.argument_bytes = TRY(place_strings(given.arguments, "arguments", strings));
+        entry.arguments = u64{strings} << handle_shift;
+        if (given.input)
+            entry.stdin_node = TRY(add_stream(*given.input, given.input->size(), node_is_ended));
+        write(at, &entry, sizeof entry);
+        at += sizeof entry;
+    }
     return {};
 }
 
@@ -459,7 +489,7 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
     if (is_warm) {
         u64 before = image_.bytes_.size();
         node.size = content_.size();
-        node.content = TRY(place_blocks(content_, true));
+        node.content = TRY(place_blocks(content_, false));
         warm_ = std::min(max_warm_, warm_ + image_.bytes_.size() - before);
     } else {
         node.flags = node_is_cold;

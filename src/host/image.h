@@ -28,11 +28,22 @@ struct Mount {
     bool is_writable = false;
 };
 
+// What one process of many has of its own.
+struct ProcessInput {
+    u32 number = 0;                      // what it is told that it is
+    std::vector<std::string> arguments;  // the program's name first
+    std::optional<std::vector<u8>>
+        input;  // all of standard input; nothing: what all processes have
+};
+
 struct SystemOptions {
     std::vector<Mount> mounts;
     std::vector<std::string> arguments, environment;  // the program's name first; "NAME=VALUE"
     bool has_numbered_arguments = false;
     std::optional<std::vector<u8>> input;  // all of standard input, the same for every process
+    // One for each process, instead of `arguments`; empty: they are all alike. Only looked at while
+    // the image is made.
+    std::span<const ProcessInput> inputs;
     u32 process_count = 1;
     bool is_live = false, keeps_files = false, is_traced = false;
     std::optional<u64> seed;

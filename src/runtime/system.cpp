@@ -17,17 +17,34 @@ u32 decimal_length(u32 number) {
     return length;
 }
 
-// Strings with a NUL after each, "{}" replaced by the process's number if there is one. Gives each
-// byte to `put`, and tells `start` where a string begins.
+// Arguments or variables: strings with a NUL after each.
+struct Strings {
+    u32 count, bytes;
+    const u8* text;
+    bool is_numbered;  // "{}" stands for the process's number
+};
+
+Strings arguments_of(const Call& call) {
+    return {call.me->argument_count, call.me->argument_bytes,
+            at_offset<u8>(call.p, call.me->arguments),
+            system_of(call.p).has_numbered_arguments != 0};
+}
+
+Strings environment_of(const Call& call) {
+    const SystemHeader& system = system_of(call.p);
+    return {system.environment_count, system.environment_bytes,
+            at_handle<u8>(call.p, system.environment), false};
+}
+
+// Gives each byte to `put`, and tells `start` where a string begins.
 template <class Start, class Put>
-void for_strings(const Call& call, Handle strings, u32 bytes, bool is_numbered, Start start,
-                 Put put) {
-    const u8* text = at_handle<u8>(call.p, strings);
+void for_strings(const Call& call, const Strings& strings, Start start, Put put) {
+    const u8* text = strings.text;
     bool is_start = true;
-    for (u32 i = 0; i < bytes; i++) {
+    for (u32 i = 0; i < strings.bytes; i++) {
         if (is_start) start();
         is_start = text[i] == 0;
-        if (is_numbered && text[i] == '{' && text[i + 1] == '}') {
+        if (strings.is_numbered && text[i] == '{' && text[i + 1] == '}') {
             u32 number = call.me->id, length = decimal_length(number), power = 1;
             for (u32 k = 1; k < length; k++) power *= 10;
             for (; power > 0; power /= 10) put(u8('0' + number / power % 10));
@@ -38,14 +55,14 @@ void for_strings(const Call& call, Handle strings, u32 bytes, bool is_numbered, 
     }
 }
 
-Errno get_strings(Call& call, Handle strings, u32 bytes, bool is_numbered) {
+Errno get_strings(Call& call, const Strings& strings) {
     u32 pointers = call.i32(), buffer = call.i32();
     Errno error = Errno::success;
     auto note = [&](Errno now) {
         if (error == Errno::success) error = now;
     };
     for_strings(
-        call, strings, bytes, is_numbered,
+        call, strings,
         [&] {
             note(call.put<u32>(pointers, buffer));
             pointers += 4;
@@ -54,10 +71,10 @@ Errno get_strings(Call& call, Handle strings, u32 bytes, bool is_numbered) {
     return error;
 }
 
-Errno get_string_sizes(Call& call, u32 count, Handle strings, u32 bytes, bool is_numbered) {
+Errno get_string_sizes(Call& call, const Strings& strings) {
     u32 count_at = call.i32(), size_at = call.i32(), size = 0;
-    for_strings(call, strings, bytes, is_numbered, [] {}, [&](u8) { size++; });
-    Errno error = call.put<u32>(count_at, count);
+    for_strings(call, strings, [] {}, [&](u8) { size++; });
+    Errno error = call.put<u32>(count_at, strings.count);
     return error == Errno::success ? call.put<u32>(size_at, size) : error;
 }
 
@@ -128,21 +145,13 @@ Outcome call_host_function(Call& call, u32 number, u32 most_words) {
 }
 
 Outcome serve(Call& call, SystemCall which) {
-    const SystemHeader& system = system_of(call.p);
     switch (which) {
-        case SystemCall::args_get:
-            return call.done(get_strings(call, system.arguments, system.argument_bytes,
-                                         system.has_numbered_arguments));
+        case SystemCall::args_get: return call.done(get_strings(call, arguments_of(call)));
         case SystemCall::args_sizes_get:
-            return call.done(get_string_sizes(call, system.argument_count, system.arguments,
-                                              system.argument_bytes,
-                                              system.has_numbered_arguments));
-        case SystemCall::environ_get:
-            return call.done(
-                get_strings(call, system.environment, system.environment_bytes, false));
+            return call.done(get_string_sizes(call, arguments_of(call)));
+        case SystemCall::environ_get: return call.done(get_strings(call, environment_of(call)));
         case SystemCall::environ_sizes_get:
-            return call.done(get_string_sizes(call, system.environment_count, system.environment,
-                                              system.environment_bytes, false));
+            return call.done(get_string_sizes(call, environment_of(call)));
         case SystemCall::clock_res_get: return call.done(clock_resolution(call));
         case SystemCall::clock_time_get: return call.done(clock_time(call));
         case SystemCall::fd_pread:
@@ -232,19 +241,38 @@ void close_descriptor(const Owner& owner, u32 fd) {
 
 // ---- processes ---------------------------------------------------------------------
 
+namespace {
+
+// What process `id` of the launch is called with: what is its own, or what all have.
+InputEntry input_of(const Process& p, u32 id) {
+    const SystemHeader& system = system_of(p);
+    InputEntry shared{id, system.argument_count, system.argument_bytes, system.stdin_node,
+                      u64{system.arguments} << handle_shift};
+    if (system.inputs == 0) return shared;
+    InputEntry own = at_handle<InputEntry>(p, system.inputs)[id];
+    if (own.stdin_node == 0) own.stdin_node = system.stdin_node;
+    return own;
+}
+
+}  // namespace
+
 Handle begin_process(const Process& p, u32 id) {
     const SystemHeader& system = system_of(p);
+    const InputEntry given = input_of(p, id);
     constexpr u32 first_capacity = 16;
     Handle block = take_zeroed(p, sizeof(ProcessBlock));
     if (block == 0) return 0;
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
     Owner owner{p, me};
-    me->id = id;
+    me->id = given.number;
+    me->argument_count = given.argument_count;
+    me->argument_bytes = given.argument_bytes;
+    me->arguments = given.arguments;
     me->next_inode = u64{1} << 32;
     me->descriptors = take_zeroed(p, first_capacity * sizeof(Descriptor));
     me->descriptor_capacity = first_capacity;
     me->roots = take_zeroed(p, max_preopens * sizeof(Handle));
-    me->input = system.stdin_node != 0 ? system.stdin_node : make_node(owner, NodeKind::stream);
+    me->input = given.stdin_node != 0 ? given.stdin_node : make_node(owner, NodeKind::stream);
     me->output = make_node(owner, NodeKind::stream);
     me->error = make_node(owner, NodeKind::stream);
     bool is_there = me->descriptors != 0 && me->roots != 0 && me->input != 0 && me->output != 0 &&
@@ -255,7 +283,7 @@ Handle begin_process(const Process& p, u32 id) {
     }
     // The block itself holds the streams, closed or not.
     node_at(p, me->output)->link_count = node_at(p, me->error)->link_count = 1;
-    if (system.stdin_node == 0) {
+    if (given.stdin_node == 0) {
         node_at(p, me->input)->link_count = 1;
         node_at(p, me->input)->flags |= node_is_ended;
     }

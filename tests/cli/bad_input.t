@@ -68,7 +68,7 @@ gpu-run: no file given; gpu-run --help shows how to call it
 [2]
 
 $ gpu-run --no-such-option fac.wat
-gpu-run: unknown option --no-such-option; gpu-run --help lists the options
+gpu-run: unknown option --no-such-option; gpu-run --help shows how to call it
 [2]
 
 $ gpu-run --fuel lots fac.wat

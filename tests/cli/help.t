@@ -38,6 +38,7 @@ Options:
 Commands:
   wast                        run scripts of the official test suite's language
   batch                       run several programs or functions at once, one a line of a file
+  map                         run a program for each of many inputs: files of a folder, or lines
   devices                     list the devices that are here
   validate                    check modules without running them
   objdump                     show what is in modules, with the interpreter's code
@@ -48,6 +49,7 @@ Examples:
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
   gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
+  gpu-run map --in data --out results app.wasm    a process for each file of a folder
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code

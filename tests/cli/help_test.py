@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every example of --help runs as it stands there."""
+"""Every example of --help, of gpu-run and of its commands, runs as it stands there."""
 import os
 import pathlib
 import shutil
@@ -19,22 +19,26 @@ PROGRAM = """(module
 """
 
 
-def examples():
+def examples(*command):
     """The commands of the section, which two spaces part from what they do."""
-    text = subprocess.run([os.environ["GPURUN"], "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([os.environ["GPURUN"], *command, "--help"], capture_output=True, text=True, check=True).stdout
     section = text.split("\nExamples:\n")[1].split("\n\n")[0]
     return [line.strip().split("  ")[0] for line in section.splitlines()]
 
 
 def main():
     passed = failed = 0
-    commands = examples()
+    commands = examples() + examples("map")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         shutil.copy(SOURCE / "examples/fac.wat", folder / "fac.wat")
         shutil.copy(SOURCE / "examples/sum.wast", folder / "test.wast")
         (folder / "app.wasm").write_text(PROGRAM)  # text is a module as well as bytes are
-        (folder / "data").mkdir()
+        shutil.copy(folder / "app.wasm", folder / "count.wasm")
+        (folder / "jobs.txt").write_text("one 'line of words'\nanother\n")
+        for name in ("data", "texts"):
+            (folder / name).mkdir()
+            (folder / name / "file").write_text("text")
         (folder / "bin").mkdir()
         (folder / "bin/gpu-run").symlink_to(os.path.abspath(os.environ["GPURUN"]))
         if not shutil.which("less"):
@@ -49,7 +53,7 @@ def main():
             else:
                 failed += 1
                 print(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
-    if len(commands) < 8:
+    if len(commands) < 15:
         failed += 1
         print(f"--help has only {len(commands)} examples")
     print(f"{passed} passed, {failed} failed, 0 skipped")

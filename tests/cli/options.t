@@ -26,7 +26,7 @@ $ gpu-run --invoke grow --invoke neg x.wat 5
 -5
 
 $ gpu-run -x x.wat
-gpu-run: unknown option -x; gpu-run --help lists the options
+gpu-run: unknown option -x; gpu-run --help shows how to call it
 [2]
 
 $ gpu-run --invoke

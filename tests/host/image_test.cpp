@@ -161,6 +161,38 @@ TEST(Image, InputThatIsNotThere) {
     EXPECT_EQ(memory.node(memory.header().stdin_node).flags, 0u);
 }
 
+TEST(Image, InputsOfMany) {
+    const std::string large = pattern(2 * file_block + 1);
+    std::vector<host::ProcessInput> inputs = {
+        {4, {"p", "a"}, bytes_of("short")}, {5, {"p", "{}"}, bytes_of(large)}, {9, {"p"}, {}}};
+    SystemOptions options;
+    options.arena_size = 1 << 20;
+    options.inputs = inputs;
+    options.process_count = 3;
+    SystemImage image = make_image(options);
+    Memory memory = memory_of(image);
+    ASSERT_NE(memory.header().inputs, 0u);
+    auto entry = [&](u32 i) { return memory.get<InputEntry>(memory.header().inputs, i); };
+    EXPECT_EQ(entry(0).number, 4u);
+    EXPECT_EQ(entry(1).argument_count, 2u);
+    EXPECT_EQ(memory.text(entry(1).arguments, entry(1).argument_bytes), std::string("p\0{}\0", 5));
+    EXPECT_EQ(memory.content(entry(0).stdin_node), "short");
+    EXPECT_EQ(memory.content(entry(1).stdin_node), large);
+    EXPECT_EQ(memory.node(entry(1).stdin_node).flags, node_is_ended);
+    EXPECT_EQ(entry(2).stdin_node, 0u);
+    // Short inputs take little.
+    std::vector<host::ProcessInput> many(2000, {0, {"p"}, bytes_of("short")});
+    options.inputs = many;
+    options.process_count = u32(many.size());
+    EXPECT_LT(make_image(options).base_end(),
+              sizeof(SystemHeader) + many.size() * 400 + host::heap_alignment);
+
+    inputs[0].arguments.push_back(std::string("a\0b", 3));
+    options.inputs = inputs;
+    options.process_count = 3;
+    EXPECT_EQ(error_of(options), "a NUL byte in arguments");
+}
+
 TEST(Image, RandomKey) {
     SystemOptions options;
     options.arena_size = 1 << 20;

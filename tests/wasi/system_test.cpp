@@ -68,6 +68,34 @@ TEST_F(Calls, NumberedArguments) {
     }
 }
 
+TEST_F(Calls, InputsOfItsOwn) {
+    std::string large = pattern(3 * file_block + 5);
+    std::vector<host::ProcessInput> inputs = {{100, {"p", "{}", ""}, bytes_of("first")},
+                                              {7, {}, {}},
+                                              {102, {"p"}, std::vector<u8>()},
+                                              {103, {"p", "last"}, bytes_of(large)}};
+    options.arguments = {"not", "these"};
+    options.input = bytes_of("of all");
+    options.inputs = inputs;
+    options.process_count = u32(inputs.size());
+    const std::string expected[] = {"first", "of all", "", large};
+    std::vector<u8> base(system().data(), system().data() + system().header().base_end);
+    for (u32 id = 0; id < inputs.size(); id++) {
+        Caller g(system(), id);
+        EXPECT_EQ(arguments(g), inputs[id].arguments);
+        EXPECT_EQ(g.call_raw(SystemCall::instance_id, {}), inputs[id].number);
+        std::string data;
+        EXPECT_EQ(g.read(0, 60'000, data), Errno::success);
+        EXPECT_EQ(data, expected[id]);
+        EXPECT_EQ(g.read(0, 10, data), Errno::success);
+        EXPECT_EQ(data, "");
+    }
+    EXPECT_EQ(
+        std::memcmp(base.data() + sizeof(SystemHeader), system().data() + sizeof(SystemHeader),
+                    base.size() - sizeof(SystemHeader)),
+        0);
+}
+
 TEST_F(Calls, Clocks) {
     Caller& g = guest();
     auto time = [&](u32 id) {

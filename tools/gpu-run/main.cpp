@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "engine/load.h"
 #include "manual.h"
+#include "map.h"
 #include "numbers.h"
 #include "output.h"
 
@@ -20,6 +21,7 @@ constexpr HelpText help_text = {
   gpu-run --timeout 10s app.wasm       the same, but no longer than that
   gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
+  gpu-run map --in data --out results app.wasm    a process for each file of a folder
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
@@ -29,6 +31,28 @@ for the program, or the arguments of the function: numbers as wasm's text writes
 -5, 0xff, 1.5e3, inf or nan:0x200000.)",
     R"(0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
 130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)"};
+
+constexpr const char* map_footer = R"(Examples:
+  gpu-run map --in texts count.wasm                   each file as standard input, outputs in order
+  gpu-run map --in texts --out counts count.wasm      texts/a/b.txt becomes counts/a/b.txt
+  gpu-run map --in texts --out counts --resume count.wasm   go on after Ctrl-C, or try failed ones again
+  gpu-run map --in texts count.wasm --title {}        {} is the file's name below texts
+  gpu-run map --lines jobs.txt app.wasm               a line's words are arguments, as a shell has them
+  seq 1000 | gpu-run map --lines - app.wasm -n {}     {} is the whole line
+
+Inputs are sorted by name, or in the order of the lines; so are outputs, whenever a process ends.
+What processes write to standard error goes there, the input's name before each line. What fails is
+listed at the end, and the rest is done.
+
+With --out, the output of line 12345 is 000/012/345 in the folder. An output gets its name only once
+it is whole. Outputs of failed processes go to .gpu-run/failed instead; .gpu-run/journal says what is
+done and what failed, and why. Without --resume everything is done again.
+
+Processes run in chunks. If a process is stopped by --timeout while others of its chunk end, it
+begins again with the next ones; so a process that does not end may take a multiple of the time.
+
+Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
+130 interrupted by Ctrl-C, what is done is kept.)";
 
 bool is_positional(const CLI::Option* option) { return option->get_positional(); }
 
@@ -64,6 +88,8 @@ int print_completions(const CLI::App& app, const std::string& shell) {
 struct Formatter : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string) const override {
         bool takes_files = !app->get_options(is_positional).empty();
+        if (app->get_parent() && app->get_name() == "map")
+            return "Usage: gpu-run map (--in DIR | --lines FILE) [OPTIONS] FILE [ARGUMENTS]\n";
         if (app->get_parent())
             return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" +
                    (takes_files ? " FILE...\n" : "\n");
@@ -164,6 +190,45 @@ void add_run_options(CLI::App& app, RunOptions& run) {
         ->group("");
 }
 
+// What a run has, but for what is said otherwise.
+void add_map_options(CLI::App& app, MapOptions& map) {
+    app.add_option("--in", map.in,
+                   "a process for each file of the folder, which is its standard input")
+        ->type_name("DIR");
+    app.add_option("--lines", map.lines,
+                   "a process for each line of the file, which are its arguments; - is standard "
+                   "input")
+        ->type_name("FILE");
+    add_run_options(app, map.run);
+    for (const char* name : {"--invoke", "--instances", "--each", "--poison-test"})
+        app.remove_option(app.get_option(name));
+    app.get_option("--out")->description(
+        "outputs go to files of the folder, not to standard output");
+    app.get_option("--timeout")
+        ->description("a process that has not ended after that time fails: 10s, 0.5, 200ms");
+    app.get_option("--fuel")->description("a process fails after that many instructions");
+    app.get_option("--stack")->description("call stack, in slots of 4 bytes: 8192");
+    app.get_option("--dir")->description(
+        "let the program use a directory; what it changes goes to NAME.files in --out");
+    app.get_option("--stdin")->description("with --lines: standard input from a file");
+    add_number(app, "--jobs", "N", "at most so many processes at once", map.jobs,
+               parse_process_count, "a number of processes from 1 to 4294967295");
+    app.add_flag("--resume", map.resumes,
+                 "do only what an earlier run with this --out did not do, or what failed");
+    app.footer(map_footer);
+}
+
+// What is wrong with how map is called. Empty: nothing.
+std::string check_map(const MapOptions& map) {
+    if (map.in.empty() == map.lines.empty())
+        return map.in.empty() ? "map takes inputs from --in DIR or --lines FILE"
+                              : "map takes --in or --lines, not both";
+    if (map.resumes && map.run.out.empty()) return "--resume is for runs with --out";
+    if (!map.in.empty() && !map.run.input.empty())
+        return "--stdin is for --lines; with --in each file is a standard input";
+    return check_tier(map.run.tier);
+}
+
 // What is wrong, in the words of this program.
 std::string explain(const CLI::ParseError& error) {
     std::string message = error.what();
@@ -175,6 +240,17 @@ std::string explain(const CLI::ParseError& error) {
             return "unknown option " + message.substr(message.rfind(' ') + 1);
         default: return message;
     }
+}
+
+// What follows the options: a file and its arguments. What is wrong with it; empty: nothing.
+std::string take_file(const CLI::App& app, RunOptions& run) {
+    std::vector<std::string> rest = app.remaining();
+    if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
+    if (rest.empty() || rest[0].empty()) return "no file given";
+    if (rest[0].size() > 1 && rest[0][0] == '-') return "unknown option " + rest[0];
+    run.file = rest[0];
+    run.arguments.assign(rest.begin() + 1, rest.end());
+    return "";
 }
 
 // A line of a batch: options, a file, arguments.
@@ -192,13 +268,8 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
-    std::vector<std::string> rest = app.remaining();
-    if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
-    if (rest.empty()) return "no file given";
-    if (rest[0].size() > 1 && rest[0][0] == '-') return "unknown option " + rest[0];
-    job.file = rest[0];
-    job.arguments.assign(rest.begin() + 1, rest.end());
-    return std::nullopt;
+    std::string problem = take_file(app, job);
+    return problem.empty() ? std::nullopt : std::optional(problem);
 }
 
 int run_batch(const std::string& file, const BatchOptions& options) {
@@ -229,6 +300,7 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
     for (const CLI::Option* option : app.get_options())
         if (option->count() > 0 && !std::ranges::count(common, option->get_name()))
             return option->get_name() + " is not for " + command.get_name();
+    if (command.get_name() == "map") return "";  // the rest is for the program
     std::vector<std::string> rest = app.remaining(true);
     if (rest.empty()) return "";
     return command.get_name() + (rest[0][0] == '-' ? " has no option " : " takes no argument ") +
@@ -284,6 +356,11 @@ int main(int argc, char** argv) {
     add_number(*batch, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms",
                batch_options.timeout, parse_seconds, "a time such as 10s or 200ms");
     add_files(batch, "a file with a job a line: [OPTIONS] FILE [ARGUMENTS]");
+    CLI::App* map = app.add_subcommand(
+        "map", "run a program for each of many inputs: files of a folder, or lines");
+    MapOptions map_options;
+    add_map_options(*map, map_options);
+    map->add_flag("-q,--quiet", style.is_quiet, "no progress, nothing but what goes wrong");
     CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
     bool is_json = false;
     devices->add_flag("--json", is_json, "for programs to read");
@@ -303,7 +380,8 @@ int main(int argc, char** argv) {
     completion->add_option("SHELL", shell, "bash, zsh or fish")->type_name("");
     CLI::App* manual = app.add_subcommand("man", "the manual page");
     for (CLI::App* command : {completion, manual}) command->group("");
-    for (CLI::App* command : {batch, wast, devices, validate, objdump}) command->group("Commands");
+    for (CLI::App* command : {map, batch, wast, devices, validate, objdump})
+        command->group("Commands");
     app.footer("Examples:\n" + std::string(help_text.examples) + "\n\n" +
                std::string(help_text.notes) + "\n\nExit codes: " +
                std::string(help_text.exit_codes));  // last, or the commands would inherit it
@@ -328,10 +406,20 @@ int main(int argc, char** argv) {
     if (*batch && batch->count("--device") == 0) batch_options.device = run.device;
     if (*batch && files.size() != 1) return usage_error("batch takes one file");
     if (*batch) run.device = batch_options.device;
+    if (*map && map->count("--device") == 0) map_options.run.device = run.device;
+    if (*map) run.device = map_options.run.device;
     if (!is_device_name(run.device))
         return usage_error("unknown device \"" + run.device +
                            "\"; --device takes auto, cpu, cuda or cuda:N");
     if (*batch) return run_batch(files[0], batch_options);
+    if (*map) {
+        std::string problem = take_file(*map, map_options.run);
+        if (problem.empty()) problem = check_map(map_options);
+        if (!problem.empty())
+            return usage_error(problem + "; gpu-run map --help shows how to call it");
+        map_options.has_progress = !style.is_quiet;
+        return run_map(map_options);
+    }
     if (*wast) return run_scripts(files, run.device, is_quiet, run.is_watched);
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
@@ -342,19 +430,13 @@ int main(int argc, char** argv) {
         return finish_output(0);
     }
 
-    std::vector<std::string> rest = app.remaining();
-    if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
-    if (rest.empty() || rest[0].empty())
-        return usage_error("no file given; gpu-run --help shows how to call it");
-    if (rest[0].size() > 1 && rest[0][0] == '-')
-        return usage_error("unknown option " + rest[0] + "; gpu-run --help lists the options");
+    if (std::string problem = take_file(app, run); !problem.empty())
+        return usage_error(problem + "; gpu-run --help shows how to call it");
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
-    run.file = rest[0];
-    run.arguments.assign(rest.begin() + 1, rest.end());
     if (!run.instances) return run_file(run);
     return run_burst({&run, 1}, {run.device, run.timeout, run.stats, run.report, "run"});
 }

@@ -1,0 +1,358 @@
+# One process for each of many inputs.
+# Prints its arguments after the program's name, a line each, then its standard input. Exits with 3 for the
+# argument "three", traps for "trap", writes a line to standard error for "noise", and never ends for "loop".
+$ cat > show.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "args_sizes_get" (func $arg_sizes (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+>   (memory (export "memory") 4)
+>   (data (i32.const 512) "\n")
+>   (data (i32.const 520) "one line\nand another")
+>   (func $print (param $to i32) (param $at i32) (param $size i32)
+>     (i32.store (i32.const 0) (local.get $at))
+>     (i32.store (i32.const 4) (local.get $size))
+>     (drop (call $write (local.get $to) (i32.const 0) (i32.const 1) (i32.const 8))))
+>   (func $length (param $at i32) (result i32) (local $end i32)
+>     (local.set $end (local.get $at))
+>     (loop $next
+>       (if (i32.load8_u (local.get $end))
+>         (then (local.set $end (i32.add (local.get $end) (i32.const 1))) (br $next))))
+>     (i32.sub (local.get $end) (local.get $at)))
+>   (func $act (param $word i32)
+>     (if (i32.eq (local.get $word) (i32.const 0x65726874)) (then (call $exit (i32.const 3))))
+>     (if (i32.eq (local.get $word) (i32.const 0x70617274)) (then (unreachable)))
+>     (if (i32.eq (local.get $word) (i32.const 0x73696f6e))
+>       (then (call $print (i32.const 2) (i32.const 520) (i32.const 20))))
+>     (if (i32.eq (local.get $word) (i32.const 0x706f6f6c)) (then (loop $ever (br $ever)))))
+>   (func (export "_start") (local $i i32) (local $at i32)
+>     (drop (call $arg_sizes (i32.const 16) (i32.const 20)))
+>     (drop (call $args (i32.const 1024) (i32.const 4096)))
+>     (local.set $i (i32.const 1))
+>     (block $done
+>       (loop $next
+>         (br_if $done (i32.ge_u (local.get $i) (i32.load (i32.const 16))))
+>         (local.set $at (i32.load (i32.add (i32.const 1024) (i32.mul (local.get $i) (i32.const 4)))))
+>         (call $print (i32.const 1) (local.get $at) (call $length (local.get $at)))
+>         (call $print (i32.const 1) (i32.const 512) (i32.const 1))
+>         (call $act (i32.load (local.get $at)))
+>         (local.set $i (i32.add (local.get $i) (i32.const 1)))
+>         (br $next)))
+>     (loop $more
+>       (i32.store (i32.const 0) (i32.const 65536))
+>       (i32.store (i32.const 4) (i32.const 65536))
+>       (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+>       (if (i32.load (i32.const 8))
+>         (then (call $print (i32.const 1) (i32.const 65536) (i32.load (i32.const 8))) (br $more))))))
+> X
+
+$ mkdir -p in/sub && echo alpha > in/a && echo beta > in/b.txt && echo gamma > in/sub/c && : > in/z
+
+# The files of a folder, in the order of their names.
+$ gpu-run map --device cpu --in in show.wat
+alpha
+beta
+gamma
+
+$ gpu-run map --device cpu --in in/ show.wat name {} twice={}{}
+name
+a
+twice=aa
+alpha
+name
+b.txt
+twice=b.txtb.txt
+beta
+name
+sub/c
+twice=sub/csub/c
+gamma
+name
+z
+twice=zz
+
+$ head -c 100000 /dev/zero | tr '\0' x > large && mkdir one && mv large one && gpu-run map --device cpu --in one show.wat | md5sum - one/large | cut -c 1-32 | uniq -c
+      2 d5816f35916d1d9482fb0f1ec201101d
+
+# Lines: words are arguments, or {} is the line.
+$ printf 'a "b c"\n\nd\\ e' | gpu-run map --device cpu --lines - show.wat first
+first
+a
+b c
+first
+first
+d e
+
+$ printf 'a "b\r\n  c' > lines && gpu-run map --device cpu --lines lines show.wat '<{}>'
+<a "b>
+<  c>
+
+$ echo text > input && seq 3 | gpu-run map --device cpu --lines - --stdin input show.wat
+1
+text
+2
+text
+3
+text
+
+$ : > empty && gpu-run map --device cpu --lines empty show.wat
+
+$ mkdir nothing && gpu-run map --device cpu --in nothing --out nothing-out show.wat
+gpu-run: 0 done, 0 failed
+
+# What fails is listed; the rest is done.
+$ printf 'a\nthree\nb\n"c\ntrap\nnoise\n' > lines && gpu-run map --device cpu --lines lines show.wat
+a
+three
+b
+trap
+line 6: one line
+line 6: and another
+noise
+gpu-run: line 2: exit 3
+gpu-run: line 4: a quote is not closed
+gpu-run: line 5: trap: unreachable in act at 0x15f
+[1]
+
+$ seq 30 | sed 's/.*/three &/' | gpu-run map --device cpu --lines - show.wat >/dev/null
+gpu-run: line 1: exit 3
+gpu-run: line 2: exit 3
+gpu-run: line 3: exit 3
+gpu-run: line 4: exit 3
+gpu-run: line 5: exit 3
+gpu-run: line 6: exit 3
+gpu-run: line 7: exit 3
+gpu-run: line 8: exit 3
+gpu-run: line 9: exit 3
+gpu-run: line 10: exit 3
+gpu-run: line 11: exit 3
+gpu-run: line 12: exit 3
+gpu-run: line 13: exit 3
+gpu-run: line 14: exit 3
+gpu-run: line 15: exit 3
+gpu-run: line 16: exit 3
+gpu-run: line 17: exit 3
+gpu-run: line 18: exit 3
+gpu-run: line 19: exit 3
+gpu-run: line 20: exit 3
+gpu-run: and 10 more failed
+[1]
+
+$ printf 'a\nloop\nb\n' | gpu-run map --device cpu --timeout 200ms --lines - show.wat
+a
+loop
+b
+gpu-run: line 2: timeout in act at 0x183
+[1]
+
+$ printf 'a\nloop\nb\n' | gpu-run map --device cpu --fuel 100000 --quiet --lines - show.wat
+a
+loop
+b
+gpu-run: line 2: out of fuel in act at 0x183
+[1]
+
+# Outputs in a folder, whole files only; what failed is apart.
+$ gpu-run map --device cpu --lines lines --out out show.wat
+line 6: one line
+line 6: and another
+gpu-run: 3 done, 3 failed
+gpu-run: line 2: exit 3
+gpu-run: line 4: a quote is not closed
+gpu-run: line 5: trap: unreachable in act at 0x15f
+[1]
+
+$ cd out && find . -type f | sort && cat 000/000/003 .gpu-run/failed/000/000/002 .gpu-run/journal
+./.gpu-run/failed/000/000/002
+./.gpu-run/failed/000/000/005
+./.gpu-run/journal
+./000/000/001
+./000/000/003
+./000/000/006
+b
+three
+gpu-run map 1 lines
+done 000/000/001
+failed 000/000/002	exit 3
+done 000/000/003
+failed 000/000/004	a quote is not closed
+failed 000/000/005	trap: unreachable in act at 0x15f
+done 000/000/006
+
+# Only what is missing, or failed.
+$ rm out/000/000/001 && sed -i 's/three/four/' lines && gpu-run map --device cpu --lines lines --out out --resume show.wat
+gpu-run: 2 done, 2 before, 2 failed
+gpu-run: line 4: a quote is not closed
+gpu-run: line 5: trap: unreachable in act at 0x15f
+[1]
+
+$ cat out/000/000/001 out/000/000/002; ls out/.gpu-run/failed/000/000
+a
+four
+005
+
+$ gpu-run map --device cpu --lines lines --out out --resume show.wat more
+gpu-run: out/.gpu-run/journal: these outputs were made with other arguments; give the same ones, or begin anew without --resume
+[1]
+
+$ gpu-run map --device cpu --in in --out out --resume show.wat
+gpu-run: out/.gpu-run/journal: these outputs were made with other arguments; give the same ones, or begin anew without --resume
+[1]
+
+# Everything again.
+$ gpu-run map --device cpu --in in --out out -q show.wat && cat out/sub/c out/.gpu-run/journal
+gamma
+gpu-run map 1 files
+done a
+done b.txt
+done sub/c
+done z
+
+# A folder of outputs among the inputs is not an input, nor is what map keeps there.
+$ cp -r in more && for i in 1 2; do gpu-run map --device cpu --in more --out more/out show.wat; done; gpu-run map --device cpu --in more/out show.wat
+gpu-run: 4 done, 0 failed
+gpu-run: 4 done, 0 failed
+alpha
+beta
+gamma
+
+# Many chunks, in order.
+$ seq 3000 > numbers && gpu-run map --device cpu --lines numbers --jobs 7 show.wat | cmp - numbers
+
+$ seq 3000 > numbers && gpu-run map --device cpu --lines numbers show.wat | cmp - numbers
+
+# How it is told what went wrong.
+$ gpu-run map --help
+run a program for each of many inputs: files of a folder, or lines
+Usage: gpu-run map (--in DIR | --lines FILE) [OPTIONS] FILE [ARGUMENTS]
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --in DIR                    a process for each file of the folder, which is its standard input
+  --lines FILE                a process for each line of the file, which are its arguments; - is standard input
+  --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
+  --tier TIER                 how to run: interp (the interpreter), auto (the best there is)
+  --stats                     say what took how long
+  --trace                     a line for each system call, on standard error
+  --report FILE               write what happened to a file, as JSON
+  --fuel N                    a process fails after that many instructions
+  --timeout TIME              a process that has not ended after that time fails: 10s, 0.5, 200ms
+  --stack N                   call stack, in slots of 4 bytes: 8192
+  --heap N                    heap of objects, in words of 4 bytes
+  --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
+  --dir HOST[::GUEST] ...     let the program use a directory; what it changes goes to NAME.files in --out
+  --dir-ro HOST[::GUEST] ...  the same, but only to read
+  --env NAME[=VALUE] ...      a variable of the program's environment
+  --argv0 NAME                the program's name, as it sees it
+  --stdin FILE                with --lines: standard input from a file
+  --out DIR                   outputs go to files of the folder, not to standard output
+  --seed N                    random numbers that repeat
+  --poison                    watch over gpu-run itself: canaries and poison in its memory
+  --jobs N                    at most so many processes at once
+  --resume                    do only what an earlier run with this --out did not do, or what failed
+  -q,--quiet                  no progress, nothing but what goes wrong
+
+Examples:
+  gpu-run map --in texts count.wasm                   each file as standard input, outputs in order
+  gpu-run map --in texts --out counts count.wasm      texts/a/b.txt becomes counts/a/b.txt
+  gpu-run map --in texts --out counts --resume count.wasm   go on after Ctrl-C, or try failed ones again
+  gpu-run map --in texts count.wasm --title {}        {} is the file's name below texts
+  gpu-run map --lines jobs.txt app.wasm               a line's words are arguments, as a shell has them
+  seq 1000 | gpu-run map --lines - app.wasm -n {}     {} is the whole line
+
+Inputs are sorted by name, or in the order of the lines; so are outputs, whenever a process ends.
+What processes write to standard error goes there, the input's name before each line. What fails is
+listed at the end, and the rest is done.
+
+With --out, the output of line 12345 is 000/012/345 in the folder. An output gets its name only once
+it is whole. Outputs of failed processes go to .gpu-run/failed instead; .gpu-run/journal says what is
+done and what failed, and why. Without --resume everything is done again.
+
+Processes run in chunks. If a process is stopped by --timeout while others of its chunk end, it
+begins again with the next ones; so a process that does not end may take a multiple of the time.
+
+Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
+130 interrupted by Ctrl-C, what is done is kept.
+
+$ gpu-run map show.wat
+gpu-run: map takes inputs from --in DIR or --lines FILE; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in --lines lines show.wat
+gpu-run: map takes --in or --lines, not both; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in
+gpu-run: no file given; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in --instances 3 show.wat
+gpu-run: unknown option --instances; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in --resume show.wat
+gpu-run: --resume is for runs with --out; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in --stdin input show.wat
+gpu-run: --stdin is for --lines; with --in each file is a standard input; gpu-run map --help shows how to call it
+[2]
+
+$ gpu-run map --in in --jobs 0 show.wat
+gpu-run: --jobs takes a number of processes from 1 to 4294967295, not "0"; gpu-run --help lists the options
+[2]
+
+$ gpu-run map --device cpu --in absent show.wat
+gpu-run: --in absent: No such file or directory
+[1]
+
+$ gpu-run map --device cpu --in lines show.wat
+gpu-run: --in lines: Not a directory
+[1]
+
+$ gpu-run map --device cpu --lines absent show.wat
+gpu-run: --lines absent: No such file or directory
+[1]
+
+$ gpu-run map --device cpu --lines in show.wat
+gpu-run: --lines in: a folder; --in takes folders
+[1]
+
+$ gpu-run map --device cpu --in in --out in show.wat
+gpu-run: --out in: the inputs are there; give another folder
+[1]
+
+$ gpu-run map --device cpu --in in --out lines show.wat
+gpu-run: --out lines: Not a directory
+[1]
+
+$ gpu-run map --device cpu --in in absent.wasm
+gpu-run: absent.wasm: No such file or directory
+[1]
+
+$ mkdir -p clash && touch clash/a clash/a.files && gpu-run map --device cpu --in clash --dir in --out clash-out show.wat
+gpu-run: --in: a.files is where the files that a's process changes would go; rename one of them
+[1]
+
+$ mkdir blocked && mkdir -p blocked/b.txt && gpu-run map --device cpu --in in --out blocked show.wat; cat blocked/a
+gpu-run: 1 done, 0 failed
+gpu-run: blocked/b.txt: Is a directory
+alpha
+
+$ gpu-run map --device cpu --in in show.wat > /dev/full
+gpu-run: cannot write to standard output: No space left on device
+[1]
+
+$ gpu-run map --device cpu --lines numbers show.wat | head -n 1
+1
+
+$ printf 'a\0b\nc\n' | gpu-run map --device cpu --lines - show.wat
+c
+gpu-run: line 1: a NUL byte, which no argument can have
+[1]
+
+$ head -c 20000000 /dev/zero | gpu-run map --device cpu --lines - show.wat
+gpu-run: line 1 is longer than 16 MiB
+[1]

@@ -1,0 +1,138 @@
+// A line is "done NAME" or "failed NAME<tab>WHY"; the last one about a name counts.
+#include "journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace gpurun::tool {
+namespace {
+
+constexpr std::string_view done_mark = "done ", failed_mark = "failed ";
+
+// On one line, without tabs.
+std::string escaped(std::string_view text) {
+    std::string line;
+    for (char c : text) {
+        switch (c) {
+            case '\\': line += "\\\\"; break;
+            case '\n': line += "\\n"; break;
+            case '\t': line += "\\t"; break;
+            default: line += c;
+        }
+    }
+    return line;
+}
+
+Error error(const std::string& path) { return Error{path + ": " + std::strerror(errno)}; }
+
+struct Entry {
+    std::string_view name;
+    bool is_done;
+};
+
+std::optional<Entry> parse_entry(std::string_view line) {
+    if (line.starts_with(done_mark)) return Entry{line.substr(done_mark.size()), true};
+    if (!line.starts_with(failed_mark)) return std::nullopt;
+    line.remove_prefix(failed_mark.size());
+    return Entry{line.substr(0, line.find('\t')), false};
+}
+
+}  // namespace
+
+Journal::Journal(Journal&& other) noexcept
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      earlier_(std::move(other.earlier_)),
+      done_(std::move(other.done_)),
+      noted_(std::move(other.noted_)) {}
+
+Journal::~Journal() {
+    if (file_ >= 0) close(file_);
+}
+
+Result<Journal> Journal::open(const std::string& path, const std::string& head, bool resumes) {
+    Journal journal(path, ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (journal.file_ < 0) return error(path);
+    if (flock(journal.file_, LOCK_EX | LOCK_NB) != 0)
+        return Error{path + ": another gpu-run map writes there; wait for its end"};
+    const std::string line = "gpu-run map 1 " + escaped(head) + "\n";
+    if (resumes) TRY(journal.load(line));
+    off_t end = off_t(journal.earlier_.size());
+    if (ftruncate(journal.file_, end) != 0 || lseek(journal.file_, end, SEEK_SET) < 0)
+        return error(path);
+    if (end == 0) journal.noted_ = line;
+    TRY(journal.settle());
+    return journal;
+}
+
+Result<void> Journal::load(const std::string& head) {
+    struct stat info;
+    if (fstat(file_, &info) != 0) return error(path_);
+    earlier_.resize(usize(info.st_size));
+    usize size = 0;
+    while (size < earlier_.size()) {
+        ssize_t got = pread(file_, earlier_.data() + size, earlier_.size() - size, off_t(size));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error(path_);
+        if (got == 0) break;
+        size += usize(got);
+    }
+    // What follows the last whole line was being written when that run ended.
+    std::string_view left(earlier_.data(), size);
+    earlier_.resize(left.rfind('\n') + 1);
+    left = left.substr(0, earlier_.size());
+    if (left.empty()) return {};
+    if (!left.starts_with(head))
+        return Error{path_ +
+                     ": these outputs were made with other arguments; give the same ones, or begin "
+                     "anew without --resume"};
+    left.remove_prefix(head.size());
+    std::vector<Entry> entries;
+    while (!left.empty()) {
+        std::string_view line = left.substr(0, left.find('\n'));
+        left.remove_prefix(line.size() + 1);
+        if (auto entry = parse_entry(line)) entries.push_back(*entry);
+    }
+    // Those of one name in the order of the file.
+    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+        return a.name != b.name ? a.name < b.name : a.name.data() < b.name.data();
+    });
+    for (usize i = 0; i < entries.size(); i++) {
+        bool is_last = i + 1 == entries.size() || entries[i + 1].name != entries[i].name;
+        if (is_last && entries[i].is_done) done_.push_back(entries[i].name);
+    }
+    return {};
+}
+
+bool Journal::is_done(const std::string& name) const {
+    return !done_.empty() && std::ranges::binary_search(done_, std::string_view(escaped(name)));
+}
+
+void Journal::note_done(const std::string& name) {
+    noted_.append(done_mark).append(escaped(name)) += '\n';
+}
+
+void Journal::note_failed(const std::string& name, const std::string& why) {
+    noted_.append(failed_mark).append(escaped(name)) += '\t';
+    noted_.append(escaped(why)) += '\n';
+}
+
+Result<void> Journal::settle() {
+    usize done = 0;
+    while (done < noted_.size()) {
+        ssize_t count = write(file_, noted_.data() + done, noted_.size() - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return error(path_);
+        done += usize(count);
+    }
+    noted_.clear();
+    return {};
+}
+
+}  // namespace gpurun::tool

@@ -1,0 +1,387 @@
+// gpu-run map: reads inputs, runs them chunk by chunk and writes results, all three at once. What
+// is in memory is a few chunks, however many inputs there are.
+#include "map.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "endings.h"
+#include "engine/load.h"
+#include "handoff.h"
+#include "interrupt.h"
+#include "output.h"
+#include "progress.h"
+#include "report.h"
+
+namespace gpurun::tool {
+namespace {
+
+using engine::Completion;
+
+constexpr u32 first_chunk = 256, growth = 4;      // processes
+constexpr usize max_listed = 20;                  // failures
+constexpr u64 max_input = u64{1} << 30;           // bytes of one
+constexpr u64 max_chunk_input = u64{64} << 20;    // bytes of all in a chunk, but for the first
+constexpr u64 max_chunk_system = u64{256} << 20;  // what its processes should take beside
+constexpr double enough_seconds = 0.5;            // a chunk that takes that long is large enough
+
+struct Chunk {
+    std::vector<Input> inputs;
+    u64 bytes = 0;  // of all contents
+};
+
+// How many processes go together: as many as asked for; or as many as keep the device busy, found
+// step by step, since nobody knows before what a program takes.
+class ChunkSize {
+public:
+    ChunkSize(const device::DeviceInfo& device, std::optional<u32> jobs)
+        : lanes_(device.lanes),
+          most_(jobs.value_or(std::clamp<u32>(device.lanes, 4096, 1 << 17))),
+          wanted_(jobs.value_or(first_chunk)) {}
+
+    u32 get() const { return now_.load(std::memory_order_relaxed); }
+
+    void learn(const engine::BurstReport& report) {
+        u32 processes = report.processes();
+        bool can_grow = processes < lanes_ || report.outcome().seconds < enough_seconds;
+        if (can_grow && processes >= wanted_) wanted_ = std::min(most_, wanted_ * growth);
+        const engine::Leavings* left = report.left();
+        u64 taken = left ? left->arena.size() - left->image->base_end() : 0;
+        u64 each = taken / processes + 1;
+        now_ = u32(std::clamp<u64>(max_chunk_system / each, 1, wanted_));
+    }
+
+private:
+    u32 lanes_, most_, wanted_;
+    std::atomic<u32> now_ = wanted_;
+};
+
+// Of a process that was stopped.
+bool has_begun(const engine::BurstReport& report, u32 process) {
+    return !report.left() || report.block(process) != 0;
+}
+
+class Map {
+public:
+    Map(const MapOptions& options, device::Device& device,
+        std::shared_ptr<const wasm::Module> module, engine::BurstOptions burst, Inputs& inputs,
+        Results& results)
+        : options_(options),
+          device_(device),
+          module_(std::move(module)),
+          burst_(std::move(burst)),
+          inputs_(inputs),
+          results_(results),
+          chunk_size_(device.info(), options.jobs),
+          progress_(options.has_progress) {}
+
+    int run() {
+        run_control(std::nullopt);
+        // Ctrl-C is for this thread; the others are told.
+        sigset_t interrupt, before;
+        sigemptyset(&interrupt);
+        sigaddset(&interrupt, SIGINT);
+        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+        std::thread reader([this] { read(); }), writer([this] { write(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        run_chunks();
+        is_over_ = true;
+        chunks_.close();
+        ran_.close();
+        reader.join();
+        writer.join();
+        progress_.clear();
+        int code = tell();
+        RunReport report{"map", {{options_.run.file, endings_}}, code, slots_, 0};
+        return finish_report(options_.run.report, report, device_);
+    }
+
+private:
+    // ---- the reader's thread
+
+    void read() {
+        Chunk chunk;
+        for (bool is_end = false; !is_end && !is_over_ && !was_interrupted();) {
+            Input input;
+            Result<Inputs::Got> got = inputs_.next(input);
+            if (!got) fail(got.error());
+            is_end = !got || *got == Inputs::Got::end;
+            bool is_pause = got && *got == Inputs::Got::nothing_yet;
+            if (!is_end && !is_pause) {
+                if (input.given.input) chunk.bytes += input.given.input->size();
+                chunk.inputs.push_back(std::move(input));
+            }
+            bool is_full =
+                chunk.inputs.size() >= chunk_size_.get() || chunk.bytes >= max_chunk_input;
+            if (chunk.inputs.empty() || !(is_full || is_end || is_pause)) continue;
+            if (!chunks_.put(std::exchange(chunk, {}))) break;
+        }
+        chunks_.close();
+    }
+
+    // ---- the main thread
+
+    void run_chunks() {
+        while (std::optional<Chunk> chunk = chunks_.take()) {
+            Result<Ran> ran = run_chunk(std::move(*chunk));
+            if (!ran) return fail({options_.run.file + ": " + ran.error().to_string()});
+            if (!ran_.put(std::move(*ran)) || was_interrupted()) return;
+        }
+    }
+
+    // Inputs whose processes were stopped by the time limit run again as long as others ended
+    // meanwhile: these had a part of the time.
+    Result<Ran> run_chunk(Chunk chunk) {
+        Ran ran;
+        ran.endings.resize(chunk.inputs.size());
+        std::vector<u32> left;
+        std::vector<host::ProcessInput> given;
+        for (u32 i = 0; i < chunk.inputs.size(); i++) {
+            Input& input = chunk.inputs[i];
+            if (!input.problem.empty()) {
+                ran.endings[i] = {Ending::State::failed, input.problem};
+                continue;
+            }
+            left.push_back(i);
+            given.push_back(std::move(input.given));
+        }
+        ran.inputs = std::move(chunk.inputs);
+        while (!left.empty() && !was_interrupted()) {
+            ran.rounds.push_back(TRY(run_round(given, chunk.bytes)));
+            std::vector<Ending> endings = endings_of(ran.rounds.back());
+            std::vector<u32> left_now = std::exchange(left, {});
+            std::vector<host::ProcessInput> given_now = std::exchange(given, {});
+            for (u32 process = 0; process < endings.size(); process++) {
+                endings[process].round = u32(ran.rounds.size() - 1);
+                ran.endings[left_now[process]] = endings[process];
+                if (endings[process].state != Ending::State::unfinished) continue;
+                left.push_back(left_now[process]);
+                given.push_back(std::move(given_now[process]));
+            }
+        }
+        return ran;
+    }
+
+    Result<engine::BurstReport> run_round(std::span<const host::ProcessInput> given, u64 bytes) {
+        engine::BurstJob job{module_, burst_};
+        job.options.processes = u32(given.size());
+        job.options.system.inputs = given;
+        job.options.system.arena_size = arena_size(job.options.processes, bytes);
+        engine::BurstReport report =
+            TRY(engine::run_burst(device_, {&job, 1}, run_control(options_.run.timeout)));
+        chunk_size_.learn(report);
+        slots_ = std::max(slots_, report.outcome().slots);
+        seconds_ += report.outcome().seconds;
+        launches_ += report.outcome().launches;
+        return report;
+    }
+
+    // Where untouched memory costs nothing, a program that writes on and on must still not take
+    // all there is.
+    u64 arena_size(u32 processes, u64 input_bytes) const {
+        const device::DeviceInfo& info = device_.info();
+        constexpr u64 for_each = 512;  // what an input takes beside its bytes
+        u64 size = engine::system_bytes(info, processes);
+        if (info.reserves_lazily) size = std::min(size, info.memory_free / 8);
+        return (size + input_bytes + processes * for_each) & ~u64{0xffff};
+    }
+
+    // A process that the time limit stopped has failed if it had all of the time: if none of its
+    // round ended, so that it was not waiting for its turn.
+    std::vector<Ending> endings_of(const engine::BurstReport& report) {
+        using State = Ending::State;
+        const u32 count = report.processes();
+        std::vector<Ending> endings(count);
+        u32 stopped = 0, begun = 0;
+        for (u32 process = 0; process < count; process++) {
+            Completion completion = report.of(process);
+            bool is_done = is_success(completion);
+            bool is_stopped = completion.kind == Completion::Kind::stopped;
+            stopped += is_stopped;
+            if (!is_stopped) endings_.add(completion);
+            begun += is_stopped && has_begun(report, process);
+            State state = is_done ? State::done : is_stopped ? State::unfinished : State::failed;
+            endings[process] = {state, is_done ? "" : describe(completion), 0, process};
+        }
+        if (stopped < count || was_interrupted()) return endings;
+        for (u32 process = 0; process < count; process++) {
+            if (begun > 0 && !has_begun(report, process)) continue;
+            endings[process].state = State::failed;
+            endings_.add(report.of(process));
+        }
+        return endings;
+    }
+
+    // ---- the writer's thread
+
+    void write() {
+        while (std::optional<Ran> ran = ran_.take()) {
+            Result<void> written = put(*ran);
+            // Whatever came before a failure is kept.
+            Result<void> settled = results_.settle();
+            if (!written || !settled) {
+                fail(!written ? written.error() : settled.error());
+                break;
+            }
+        }
+        ran_.close();
+        chunks_.close();
+    }
+
+    Result<void> put(const Ran& ran) {
+        for (const engine::BurstReport& round : ran.rounds) say_records(round);
+        for (usize i = 0; i < ran.inputs.size(); i++) {
+            const Input& input = ran.inputs[i];
+            const Ending& ending = ran.endings[i];
+            if (ending.state == Ending::State::unfinished) continue;
+            const engine::BurstReport* report =
+                input.problem.empty() ? &ran.rounds[ending.round] : nullptr;
+            std::string output;
+            if (report) {
+                show_errors(input.label, TRY(report->stream(ending.process, 2)));
+                output = TRY(report->stream(ending.process, 1));
+            }
+            if (shares_terminal_ && !output.empty()) progress_.clear();
+            TRY(results_.put(input, ending, output, report));
+            count(input, ending);
+        }
+        return {};
+    }
+
+    // With the input's name before each line.
+    void show_errors(const std::string& label, std::string_view text) {
+        if (text.empty()) return;
+        std::string lines;
+        while (!text.empty()) {
+            std::string_view line = text.substr(0, text.find('\n'));
+            text.remove_prefix(std::min(text.size(), line.size() + 1));
+            lines.append(label).append(": ").append(line) += '\n';
+        }
+        progress_.clear();
+        std::fflush(stdout);  // in order, where both go to one place
+        std::fwrite(lines.data(), 1, lines.size(), stderr);
+    }
+
+    void count(const Input& input, const Ending& ending) {
+        if (ending.state == Ending::State::failed) {
+            failed_++;
+            if (failures_.size() < max_listed) failures_.push_back(input.label + ": " + ending.why);
+        } else {
+            done_++;
+        }
+        progress_.show(done_ + failed_, input.share);
+    }
+
+    void say_records(const engine::BurstReport& round) {
+        u64 dropped = 0;
+        std::vector<DebugRecord> records = round.debug(dropped);
+        if (!records.empty()) progress_.clear();
+        say_debug(records, dropped);
+    }
+
+    // ---- the end
+
+    void fail(Error error) {
+        std::lock_guard lock(problem_mutex_);
+        if (!problem_) problem_ = std::move(error);
+    }
+
+    // Says what became of it all; the exit code.
+    int tell() {
+        bool is_stored = !options_.run.out.empty();
+        if (is_stored) {
+            std::string text = std::to_string(done_) + " done";
+            if (u64 before = inputs_.skipped()) text += ", " + std::to_string(before) + " before";
+            note(text + ", " + std::to_string(failed_) + " failed");
+        }
+        for (usize i = 0; i < failures_.size(); i++) say(failures_[i], Tone::bad);
+        if (failed_ > failures_.size())
+            say("and " + std::to_string(failed_ - failures_.size()) + " more failed" +
+                (is_stored ? "; " + results_.failure_list() + " lists them" : ""));
+        if (options_.run.stats) say_figures();
+        if (problem_) {
+            if (!problem_->message.empty()) return input_error(problem_->to_string());
+            return finish_output(exit_input);
+        }
+        if (was_interrupted()) {
+            say(is_stored ? "interrupted; --resume goes on from here" : "interrupted");
+            return finish_output(exit_interrupted);
+        }
+        return finish_output(failed_ == 0 ? 0 : exit_input);
+    }
+
+    void say_figures() const {
+        char text[256];
+        std::snprintf(text, sizeof text, "%llu processes on %s in %.6f s, %llu launches",
+                      (unsigned long long)(done_ + failed_), device_.info().id.c_str(), seconds_,
+                      (unsigned long long)launches_);
+        say(text);
+        say_phases();
+    }
+
+    const MapOptions& options_;
+    device::Device& device_;
+    std::shared_ptr<const wasm::Module> module_;
+    engine::BurstOptions burst_;
+    Inputs& inputs_;    // the reader's
+    Results& results_;  // the writer's
+    ChunkSize chunk_size_;
+    Progress progress_;  // the writer's
+    Handoff<Chunk> chunks_;
+    Handoff<Ran> ran_;
+    std::mutex problem_mutex_;
+    std::optional<Error> problem_;
+    std::atomic<bool> is_over_ = false;
+    // The main thread's.
+    Endings endings_;
+    u32 slots_ = 0;
+    double seconds_ = 0;
+    u64 launches_ = 0;
+    // The writer's.
+    const bool shares_terminal_ = options_.run.out.empty() && isatty(STDOUT_FILENO);
+    u64 done_ = 0, failed_ = 0;
+    std::vector<std::string> failures_;
+};
+
+Result<int> map_all(const MapOptions& options) {
+    const RunOptions& run = options.run;
+    auto module = TRY(engine::load_file(run.file));
+    TRY(find_entry(*module, run));
+    engine::BurstOptions burst;
+    burst.function = entry_name(run);
+    burst.stack_slots = run.stack_slots;
+    burst.heap_words = run.heap_words;
+    burst.memory_bytes = run.memory_bytes;
+    burst.fuel = run.fuel;
+    burst.is_watched = run.is_watched;
+    burst.system = TRY(system_options(run));
+    burst.system.keeps_files = !options.run.out.empty() && !run.directories.empty();
+    std::error_code problem;
+    if (!options.in.empty() && !options.run.out.empty() &&
+        std::filesystem::equivalent(options.in, options.run.out, problem))
+        return Error{"--out " + options.run.out + ": the inputs are there; give another folder"};
+    TRY(check_report(run.report));
+    auto device = TRY(choose_device(run.device, true));
+    std::unique_ptr<Results> results;
+    auto is_done = [&](const std::string& name) { return results->is_done(name); };
+    std::unique_ptr<Inputs> inputs =
+        options.in.empty() ? TRY(line_inputs(options, burst.system.arguments, is_done))
+                           : TRY(file_inputs(options, burst.system.arguments, is_done, max_input));
+    // Last, so that nothing is made if something else is wrong.
+    results = run.out.empty() ? print_results() : TRY(store_results(options));
+    return Map(options, *device, std::move(module), std::move(burst), *inputs, *results).run();
+}
+
+}  // namespace
+
+int run_map(const MapOptions& options) {
+    Result<int> code = map_all(options);
+    return code ? *code : input_error(code.error().to_string());
+}
+
+}  // namespace gpurun::tool

@@ -1,0 +1,85 @@
+// Draws the line at most ten times a second, as wide as the terminal has room for.
+#include "progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace gpurun::tool {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Programs that show a terminal's lines without being one say so.
+bool has_terminal() {
+    const char* kind = std::getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
+}
+
+size_t terminal_width() {
+    winsize size = {};
+    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return is_known ? size.ws_col : 80;
+}
+
+// "1:05:09", "0:07"
+std::string clock_text(double seconds) {
+    constexpr double longest = 999 * 3600;
+    auto all = static_cast<unsigned long long>(std::clamp(seconds, 0.0, longest) + 0.5);
+    char text[64];
+    if (all >= 3600)
+        std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", all / 3600, all / 60 % 60, all % 60);
+    else
+        std::snprintf(text, sizeof text, "%llu:%02llu", all / 60, all % 60);
+    return text;
+}
+
+std::string bar(double share) {
+    constexpr size_t width = 24;
+    auto full = std::min(width, static_cast<size_t>(share * width));
+    return "[" + std::string(full, '#') + std::string(width - full, '.') + "] ";
+}
+
+}  // namespace
+
+Progress::Progress(bool is_wanted)
+    : is_wanted_(is_wanted && has_terminal()), begin_(steady_clock::now()), drawn_(begin_) {}
+
+void Progress::show(uint64_t done, double share) {
+    constexpr std::chrono::milliseconds pause(100);
+    auto now = steady_clock::now();
+    // What an earlier run did is part of the share, but took none of this one's time.
+    if (first_share_ < 0) first_share_ = share;
+    if (!is_wanted_ || now - drawn_ < pause) return;
+    drawn_ = now;
+    double seconds = std::chrono::duration<double>(now - begin_).count();
+    char text[128];
+    std::string line = "gpu-run: ";
+    if (share >= 0) line += bar(share);
+    std::snprintf(text, sizeof text, "%llu done, %.0f/s", static_cast<unsigned long long>(done),
+                  static_cast<double>(done) / seconds);
+    line += text;
+    if (share > first_share_ && first_share_ >= 0) {
+        double left = seconds * (1 - share) / (share - first_share_);
+        std::snprintf(text, sizeof text, ", %d %%, %s left", static_cast<int>(share * 100),
+                      clock_text(left).c_str());
+        line += text;
+    }
+    line.resize(std::min(line.size(), terminal_width() - 1));
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+    is_shown_ = true;
+}
+
+void Progress::clear() {
+    if (!is_shown_) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+    is_shown_ = false;
+}
+
+}  // namespace gpurun::tool
