@@ -62,18 +62,22 @@ struct RunControl {
     }
 };
 
-// The memory of one process, with the code memory it runs from.
-class Space {
+// The memory of a process that stands still. Ranges are the caller's to keep inside the sizes.
+class ProcessMemory {
 public:
-    virtual ~Space() = default;
+    virtual ~ProcessMemory() = default;
+    virtual Result<void> read_words(u32 index, std::span<u32> words) = 0;
+    virtual Result<void> read_bytes(u64 offset, std::span<u8> bytes) = 0;
+};
 
+// The memory of one process, with the code memory it runs from.
+class Space : public ProcessMemory {
+public:
     // All memory is zero at first. Ranges are the caller's to keep inside the sizes.
     virtual Result<void> write_code(u32 position, std::span<const u64> words) = 0;
     virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
-    virtual Result<void> read_words(u32 index, std::span<u32> words) = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
-    virtual Result<void> read_bytes(u64 offset, std::span<u8> bytes) = 0;
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
     virtual Result<ThreadState> run(u32 thread, const RunControl& control) = 0;
@@ -138,8 +142,8 @@ public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     virtual const Usage& usage() const = 0;
-    // Gets ready what runs of this thread need, so that their time limits are theirs: for bursts, or
-    // for spaces. Assembling kernels takes seconds the first time.
+    // Gets ready what runs of this thread need, so that their time limits are theirs: for bursts,
+    // or for spaces. Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;

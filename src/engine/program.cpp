@@ -92,6 +92,16 @@ private:
     Handle block_;
 };
 
+// What leaves a state to look at.
+bool is_fault(const Completion& completion) {
+    switch (completion.kind) {
+        case Completion::Kind::returned:
+        case Completion::Kind::exited:
+        case Completion::Kind::stopped: return false;
+        default: return true;
+    }
+}
+
 class Runner {
 public:
     Runner(System& system, Store& store, const ProgramOptions& options, const RunControl& control)
@@ -388,6 +398,11 @@ Result<ProgramEnding> run_program(device::Device& device,
     }
     ending.was_output_closed = runner.was_output_closed();
     ending.block = TRY(runner.block());
+    if (options.dump && is_fault(ending.completion)) {
+        ProcessState state = TRY(store->capture(store->space()));
+        Result<void> written = options.dump->write(0, state, store->space());
+        if (!written) ending.dump = written.error();
+    }
     store.reset();  // it uses what is taken
     ending.left = TRY(system.take());
     if (ending.block) {

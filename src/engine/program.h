@@ -20,6 +20,7 @@ struct ProgramOptions {
     // What the process notes (engine/trace.h), while it runs; else it is in the ending.
     std::function<void(const DebugRecord&)> take_record;
     host::Streams streams = host::console();
+    std::optional<DumpFolder> dump;  // where its state goes if it traps
 };
 
 // What processes left in system memory, when the device has it no more.
@@ -33,6 +34,7 @@ struct ProgramEnding {
     bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
     std::optional<Error> files;      // what kept changed files from being written back
+    std::optional<Error> dump;       // and its state
     std::vector<DebugRecord> debug;
     u64 debug_dropped = 0;
     Leavings left;

@@ -366,26 +366,33 @@ Result<u32> Store::exit_code() {
     return code;
 }
 
+const Store::LoadedCode* Store::find_code(u32 position) const {
+    for (const LoadedCode& code : codes_)
+        if (position >= code.begin && position < code.instantiate) return &code;
+    return nullptr;
+}
+
+const translate::FunctionMap& Store::map_of(const LoadedCode& code, u32 func) {
+    // Recursion asks for the same function again and again.
+    if (!mapped_ || mapped_->module != code.module.get() || mapped_->func != func) {
+        translate::Options options;
+        options.metered = options_.fuel.has_value();
+        mapped_ = {code.module.get(), func, translate::map_function(*code.module, func, options)};
+    }
+    return mapped_->map;
+}
+
 std::optional<Frame> Store::frame_at(u32 position) {
     if (auto known = frames_at_.find(position); known != frames_at_.end()) return known->second;
-    for (const LoadedCode& code : codes_) {
-        if (position < code.begin || position >= code.instantiate) continue;
-        auto first = code.entries.begin() + code.module->imported_funcs;
-        auto after = std::upper_bound(first, code.entries.end(), position);
-        if (after == first) continue;
-        u32 func = u32(after - code.entries.begin() - 1);
-        // Recursion asks for the same function again and again.
-        if (!mapped_ || mapped_->module != code.module.get() || mapped_->func != func) {
-            translate::Options options;
-            options.metered = options_.fuel.has_value();
-            mapped_ = {code.module.get(), func,
-                       translate::map_function(*code.module, func, options)};
-        }
-        u32 offset = mapped_->map.wasm_offset_at(position - code.entries[func]);
-        return frames_at_[position] = Frame{readable_name(code.module->func_name(func)), func,
-                                            offset, wasm::source_line(*code.module, offset)};
-    }
-    return std::nullopt;
+    const LoadedCode* code = find_code(position);
+    if (!code) return std::nullopt;
+    auto first = code->entries.begin() + code->module->imported_funcs;
+    auto after = std::upper_bound(first, code->entries.end(), position);
+    if (after == first) return std::nullopt;
+    u32 func = u32(after - code->entries.begin() - 1);
+    u32 offset = map_of(*code, func).wasm_offset_at(position - code->entries[func]);
+    return frames_at_[position] = Frame{readable_name(code->module->func_name(func)), func, offset,
+                                        wasm::source_line(*code->module, offset)};
 }
 
 Result<std::vector<Frame>> Store::backtrace() {

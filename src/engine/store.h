@@ -12,6 +12,7 @@
 #include "abi/trap.h"
 #include "base/result.h"
 #include "device/device.h"
+#include "engine/dump.h"
 #include "engine/host_function.h"
 #include "engine/value.h"
 #include "translate/translate.h"
@@ -153,6 +154,9 @@ public:
                                      u32 processes);
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
+    // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
+    // of a burst made here.
+    Result<ProcessState> capture(device::ProcessMemory& memory);
     // Where a position of the code stands.
     std::optional<Frame> frame_at(u32 position);
 
@@ -174,6 +178,8 @@ private:
     };
 
     explicit Store(const StoreOptions& options) : options_(options) {}
+    const LoadedCode* find_code(u32 position) const;
+    const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);
     Result<void> prepare(device::Device& device);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);

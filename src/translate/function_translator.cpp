@@ -93,7 +93,10 @@ bool FunctionTranslator::translate_function(u32 index) {
         if (!needs_far_) break;
     }
     if (map) {
-        for (u32 i = 0; i < local_count_; i++) map->local_slots.push_back(local_slot(i));
+        for (u32 i = 0; i < local_count_; i++) {
+            map->local_slots.push_back(local_slot(i));
+            map->local_kinds.push_back(run_of(i).kind);
+        }
         map->frame_slots = max_slot_;
     }
     return finish_function(entry);

@@ -58,6 +58,7 @@ struct FunctionMap {
     std::vector<Point> points;  // by position
     std::vector<Operand> operands;
     std::vector<u32> local_slots;
+    std::vector<SlotKind> local_kinds;
     u32 frame_slots = 0;
 
     u32 wasm_offset_at(u32 position) const;

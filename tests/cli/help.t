@@ -17,6 +17,7 @@ Options:
   --each                      with --instances: a line for each process
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
+  --dump DIR                  write the state of processes that trap, for gpu-run inspect
   --report FILE               write what happened to a file, as JSON
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms
@@ -42,6 +43,7 @@ Commands:
   devices                     list the devices that are here
   validate                    check modules without running them
   objdump                     show what is in modules, with the interpreter's code
+  inspect                     show what --dump wrote of a process
 
 Examples:
   gpu-run --invoke fac fac.wat 20      call an exported function, print its results

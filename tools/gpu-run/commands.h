@@ -30,6 +30,7 @@ struct RunOptions {
     bool each = false;                  // a line for each, not one for all that ended alike
     bool stats = false;                 // say how long it took
     std::string report;                 // --report: a file
+    std::string dump;                   // --dump: a folder for the state of what traps
     bool trace = false;                 // a line for each system call
     bool is_watched = false;            // engine::StoreOptions
     std::optional<u32> spoilt_process;  // engine::BurstOptions
@@ -40,6 +41,8 @@ std::string entry_name(const RunOptions& options);
 Result<const wasm::Export*> find_entry(const wasm::Module& module, const RunOptions& options);
 // What a process has of files, arguments and environment.
 Result<host::SystemOptions> system_options(const RunOptions& options);
+// --dump: made before the work, so that it is not for nothing.
+Result<engine::DumpFolder> make_dump_folder(const RunOptions& options, const wasm::Module& module);
 // Lines of the gpu module's debug_* functions, on standard error.
 void say_debug(const std::vector<DebugRecord>& records, u64 dropped);
 
@@ -61,6 +64,13 @@ int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
 // not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
+struct InspectOptions {
+    std::string dump;                          // DIR/<number>
+    u32 memory = 0;                            // which
+    std::optional<std::pair<u64, u64>> range;  // address and size
+    std::optional<u32> strings;                // characters that make one
+};
+int inspect_dump(const InspectOptions& options);
 // Opens a device, gets it ready, and tells a person at a terminal which one it chose.
 Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts);
 int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet,

@@ -150,6 +150,9 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "say what took how long");
     app.add_flag("--trace", run.trace, "a line for each system call, on standard error");
+    app.add_option("--dump", run.dump,
+                   "write the state of processes that trap, for gpu-run inspect")
+        ->type_name("DIR");
     app.add_option("--report", run.report, "write what happened to a file, as JSON")
         ->type_name("FILE");
     add_number(app, "--fuel", "N", "stop after that many instructions", run.fuel, parse_count,
@@ -200,7 +203,7 @@ void add_map_options(CLI::App& app, MapOptions& map) {
                    "input")
         ->type_name("FILE");
     add_run_options(app, map.run);
-    for (const char* name : {"--invoke", "--instances", "--each", "--poison-test"})
+    for (const char* name : {"--invoke", "--instances", "--each", "--dump", "--poison-test"})
         app.remove_option(app.get_option(name));
     app.get_option("--out")->description(
         "outputs go to files of the folder, not to standard output");
@@ -268,6 +271,7 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
+    if (!job.dump.empty()) return "--dump is for one process";
     std::string problem = take_file(app, job);
     return problem.empty() ? std::nullopt : std::optional(problem);
 }
@@ -375,12 +379,26 @@ int main(int argc, char** argv) {
     objdump->add_option("--function", dump.function, "only this function, by index or name")
         ->type_name("F");
     add_files(objdump, "modules (.wasm or .wat)");
+    CLI::App* inspect = app.add_subcommand("inspect", "show what --dump wrote of a process");
+    InspectOptions inspection;
+    std::vector<std::string> range;
+    inspect->add_option("--memory", range, "bytes of its memory: 0x400 64")
+        ->type_name("ADDRESS SIZE")
+        ->expected(2)
+        ->take_all();
+    add_number(*inspect, "--strings", "N", "text in its memory, of so many characters at least",
+               inspection.strings, parse_process_count, "a number of characters");
+    add_number(*inspect, "--memory-number", "N", "which memory, where there are several",
+               inspection.memory, parse_small_count, "a number");
+    inspect->add_option("DUMP", inspection.dump, "DIR/<number>, below the folder of --dump")
+        ->required()
+        ->type_name("");
     CLI::App* completion = app.add_subcommand("completions", "completions for a shell");
     std::string shell;
     completion->add_option("SHELL", shell, "bash, zsh or fish")->type_name("");
     CLI::App* manual = app.add_subcommand("man", "the manual page");
     for (CLI::App* command : {completion, manual}) command->group("");
-    for (CLI::App* command : {map, batch, wast, devices, validate, objdump})
+    for (CLI::App* command : {map, batch, wast, devices, validate, objdump, inspect})
         command->group("Commands");
     app.footer("Examples:\n" + std::string(help_text.examples) + "\n\n" +
                std::string(help_text.notes) + "\n\nExit codes: " +
@@ -424,6 +442,14 @@ int main(int argc, char** argv) {
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
+    if (*inspect) {
+        std::optional<uint64_t> address, size;
+        if (range.size() == 2) address = parse_count(range[0]), size = parse_size(range[1]);
+        if (!range.empty() && !(address && size))
+            return usage_error("--memory takes an address and a size, such as 0x400 64");
+        if (!range.empty()) inspection.range = {*address, *size};
+        return inspect_dump(inspection);
+    }
     if (*completion) return print_completions(app, shell);
     if (*manual) {
         print(manual_page(command_texts(app), help_text));
@@ -435,6 +461,7 @@ int main(int argc, char** argv) {
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
+    if (run.instances && !run.dump.empty()) return usage_error("--dump is for one process");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances) return run_file(run);

@@ -69,6 +69,12 @@ Result<host::SystemOptions> system_options(const RunOptions& options) {
     return system;
 }
 
+Result<engine::DumpFolder> make_dump_folder(const RunOptions& options, const wasm::Module& module) {
+    auto made = engine::DumpFolder::make(options.dump, options.file, module);
+    if (!made) return Error{"--dump " + made.error().to_string()};
+    return made;
+}
+
 void say_debug(const std::vector<DebugRecord>& records, u64 dropped) {
     for (const DebugRecord& record : records) say_more(engine::to_string(record));
     if (dropped > 0)
