@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
-.PHONY: gpu-run guests demo test test-long bench fuzz release package format tidy clean help
+.PHONY: gpu-run guests demo test test-long bench fuzz release package wheel format tidy clean help
 .DEFAULT_GOAL := gpu-run
 
 gpu-run:    ## build the command: build/gpu-run
@@ -50,8 +50,13 @@ release:    ## one stripped binary for other Linux machines: build/release/gpu-r
 
 package:    ## a .deb and a tarball for other Linux machines: build/release/packages
 	@scripts/install-deps build
-	$(call build,release,gpu-run gpurun_shared gpurun_static)
-	cd build/release && cpack
+	$(call build,release,gpu-run gpurun_shared gpurun_static manual)
+	cpack --config build/release/CPackConfig.cmake
+
+wheel:      ## the Python package, with the library in it: build/release/packages
+	@scripts/install-deps build
+	$(call build,release,gpurun_shared)
+	python3 python/build_backend.py build/release/packages
 
 format:     ## clang-format every source file
 	@scripts/install-deps format

@@ -226,6 +226,13 @@ GPURUN_API void gpurun_config_inherit_streams(gpurun_config* config);
 
 /** As many processes; 0, which is the default, is one that has the device to itself. */
 GPURUN_API void gpurun_config_set_processes(gpurun_config* config, uint32_t count);
+/** One more process, instead of gpurun_config_set_processes(): with `count` arguments of its own,
+ * which come after those of all, and standard input of its own. `input` NULL: that of all. */
+GPURUN_API void gpurun_config_add_process(gpurun_config* config, const char* const* arguments,
+                                          size_t count, const void* input, size_t size);
+/** The number that the first of several processes has for its guest and host functions, and in
+ * arguments; 0 if it is not set. Results count from 0 all the same. */
+GPURUN_API void gpurun_config_set_first_number(gpurun_config* config, uint32_t number);
 /** Call stack of a process, in slots of 4 bytes. */
 GPURUN_API void gpurun_config_set_stack(gpurun_config* config, uint32_t slots);
 /** Its heap of objects, in words of 4 bytes. */

@@ -293,6 +293,16 @@ public:
         gpurun_config_set_processes(get(), count);
         return *this;
     }
+    Config& process(const std::vector<std::string>& arguments) {
+        return process(arguments, nullptr, 0);
+    }
+    Config& process(const std::vector<std::string>& arguments, std::string_view input) {
+        return process(arguments, input.data() ? input.data() : "", input.size());
+    }
+    Config& first_number(uint32_t number) {
+        gpurun_config_set_first_number(get(), number);
+        return *this;
+    }
     Config& stack(uint32_t slots) {
         gpurun_config_set_stack(get(), slots);
         return *this;
@@ -328,6 +338,13 @@ public:
     gpurun_config* get() const { return handle_.get(); }
 
 private:
+    Config& process(const std::vector<std::string>& arguments, const char* input, size_t size) {
+        std::vector<const char*> texts;
+        for (const std::string& argument : arguments) texts.push_back(argument.c_str());
+        gpurun_config_add_process(get(), texts.data(), texts.size(), input, size);
+        return *this;
+    }
+
     using Input = std::function<std::string(size_t)>;
     using Output = std::function<bool(uint32_t, int, std::string_view)>;
     std::unique_ptr<Input> input_;

@@ -161,6 +161,22 @@ void gpurun_config_inherit_streams(gpurun_config* config) {
 void gpurun_config_set_processes(gpurun_config* config, uint32_t count) {
     if (config) config->processes = count;
 }
+void gpurun_config_add_process(gpurun_config* config, const char* const* arguments, size_t count,
+                               const void* input, size_t size) {
+    change(config, "gpurun_config_add_process", [&]() -> Result<void> {
+        if ((!arguments && count > 0) || (!input && size > 0))
+            return Error{"the arguments or the input is NULL"};
+        gpurun::host::ProcessInput process;
+        for (size_t i = 0; i < count; i++) process.arguments.push_back(TRY(text(arguments[i])));
+        if (const u8* first = static_cast<const u8*>(input))
+            process.input = std::vector<u8>(first, first + size);
+        config->own.push_back(std::move(process));
+        return {};
+    });
+}
+void gpurun_config_set_first_number(gpurun_config* config, uint32_t number) {
+    if (config) config->first_number = number;
+}
 void gpurun_config_set_stack(gpurun_config* config, uint32_t slots) {
     if (config) config->stack_slots = slots;
 }

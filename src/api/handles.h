@@ -59,7 +59,9 @@ struct gpurun_config {
     gpurun_output output_callback = nullptr;
     void* output_data = nullptr;
     bool inherits_streams = false;
-    gpurun::u32 processes = 0;
+    gpurun::u32 processes = 0, first_number = 0;
+    // Processes with something of their own. Numbers are given when they run.
+    std::vector<gpurun::host::ProcessInput> own;
     std::optional<gpurun::u32> stack_slots, heap_words;
     std::optional<gpurun::u64> memory_bytes, fuel, seed;
     std::optional<double> timeout;

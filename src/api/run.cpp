@@ -2,8 +2,10 @@
 // to a result that needs neither the device nor the engine any more.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "api/handles.h"
+#include "base/format.h"
 #include "engine/names.h"
 #include "engine/trace.h"
 
@@ -16,6 +18,8 @@ namespace {
 
 constexpr u32 debug_records = 4096;  // then they are only counted
 
+bool is_many(const gpurun_config& config) { return config.processes > 0 || !config.own.empty(); }
+
 host::SystemOptions system_options(const gpurun_module& module, const gpurun_config& config) {
     host::SystemOptions system;
     system.mounts = config.mounts;
@@ -24,11 +28,10 @@ host::SystemOptions system_options(const gpurun_module& module, const gpurun_con
     if (config.function == "_start")
         system.arguments.insert(system.arguments.end(), config.arguments.begin(),
                                 config.arguments.end());
-    system.has_numbered_arguments = config.processes > 0;
     system.seed = config.seed;
     system.keeps_files = config.keeps_files;
     system.debug_capacity = debug_records;
-    bool is_live = config.processes == 0 && (config.inherits_streams || config.input_callback);
+    bool is_live = !is_many(config) && (config.inherits_streams || config.input_callback);
     if (!is_live || config.input) system.input = config.input.value_or(std::vector<u8>());
     return system;
 }
@@ -161,7 +164,11 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     return {};
 }
 
-Result<void> check_streams_of_many(const gpurun_config& config) {
+Result<void> check_many(const gpurun_config& config) {
+    if (!config.own.empty() && config.processes > 0 && config.processes != config.own.size())
+        return Error{format("%u processes were asked for, and %zu were added", config.processes,
+                            config.own.size())};
+    if (config.own.size() > ~u32{0}) return Error{"there are more processes than can be numbered"};
     if (config.inherits_streams)
         return Error{
             "several processes cannot share the standard streams; read their output from "
@@ -169,6 +176,22 @@ Result<void> check_streams_of_many(const gpurun_config& config) {
     if (config.input_callback)
         return Error{"several processes cannot share an input callback; give the input as bytes"};
     return {};
+}
+
+// Every process has what all have, with its number for {}, and then what it has of its own.
+std::vector<host::ProcessInput> process_inputs(const gpurun_config& config,
+                                               const std::vector<std::string>& common, u32 count) {
+    std::vector<host::ProcessInput> inputs(count);
+    for (u32 i = 0; i < count; i++) {
+        host::ProcessInput& made = inputs[i];
+        if (!config.own.empty()) made = config.own[i];
+        made.number = config.first_number + i;
+        std::vector<std::string> all;
+        for (const std::string& pattern : common)
+            all.push_back(engine::with_number(pattern, made.number));
+        made.arguments.insert(made.arguments.begin(), all.begin(), all.end());
+    }
+    return inputs;
 }
 
 // Gives the output of a process to the callback. False: it wants no more.
@@ -186,29 +209,45 @@ bool hand_out(const gpurun_config& config, u32 number, gpurun_result::Process& p
 
 Result<void> run_many(device::Device& device, const gpurun_module& module,
                       const gpurun_config& config, gpurun_result& result) {
-    TRY(check_streams_of_many(config));
+    TRY(check_many(config));
     TRY(engine::find_function_export(*module.module, config.function));
     engine::BurstJob job{module.module, {}};
-    job.options.processes = config.processes;
+    const u32 processes = config.own.empty() ? config.processes : u32(config.own.size());
+    const bool is_program = config.function == "_start";
+    job.options.processes = processes;
     job.options.function = config.function;
-    if (config.function != "_start") job.options.arguments = config.arguments;
     job.options.stack_slots = config.stack_slots;
     job.options.heap_words = config.heap_words;
     job.options.memory_bytes = config.memory_bytes;
     job.options.fuel = config.fuel;
     job.options.system = system_options(module, config);
     job.options.host_functions = config.functions;
+    // Where all are alike, the device makes their arguments.
+    const bool is_each_different = !config.own.empty() || config.first_number != 0;
+    std::vector<host::ProcessInput> inputs;
+    if (is_each_different) {
+        inputs = process_inputs(
+            config, is_program ? job.options.system.arguments : config.arguments, processes);
+    } else {
+        job.options.system.has_numbered_arguments = true;
+        if (!is_program) job.options.arguments = config.arguments;
+    }
+    if (is_each_different && !is_program)
+        for (host::ProcessInput& input : inputs)
+            job.options.own_arguments.push_back(
+                std::exchange(input.arguments, job.options.system.arguments));
+    job.options.system.inputs = inputs;
     TRY(device.prepare(true));
     auto report = std::make_shared<const BurstReport>(
         TRY(engine::run_burst(device, {&job, 1}, run_control(config))));
     result.seconds = report->outcome().seconds;
-    result.processes.resize(config.processes);
+    result.processes.resize(processes);
     bool is_wanted = config.output_callback != nullptr;
-    for (u32 i = 0; i < config.processes; i++) {
+    for (u32 i = 0; i < processes; i++) {
         gpurun_result::Process& process = result.processes[i];
         describe(report->of(i), config, process);
         for (int stream : {1, 2}) process.output[stream - 1] = TRY(report->stream(i, stream));
-        if (is_wanted) is_wanted = hand_out(config, i, process);
+        if (is_wanted) is_wanted = hand_out(config, config.first_number + i, process);
         process.block = report->block(i);
         if (config.keeps_files && report->left()) TRY(list_files(*report->left(), process));
     }
@@ -232,8 +271,8 @@ gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
         if (!config->problem.empty()) return Error{config->problem};
         auto made = std::make_unique<gpurun_result>();
         std::lock_guard only(device->running);
-        TRY(config->processes == 0 ? run_one(*device->device, *module, *config, *made)
-                                   : run_many(*device->device, *module, *config, *made));
+        TRY(is_many(*config) ? run_many(*device->device, *module, *config, *made)
+                             : run_one(*device->device, *module, *config, *made));
         *result = made.release();
         return {};
     });

@@ -53,13 +53,6 @@ StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module&
     return store;
 }
 
-std::string with_number(const std::string& pattern, u32 number) {
-    std::string text = pattern;
-    for (usize at = text.find("{}"); at != std::string::npos; at = text.find("{}", at))
-        text.replace(at, 2, std::to_string(number));
-    return text;
-}
-
 // Arguments and results are kept for all processes at once, on both sides.
 Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType& type,
                          u32 processes) {
@@ -77,18 +70,19 @@ Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType&
 }
 
 Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
-    if (type.params.size() != options.arguments.size())
-        return Error{format("%s takes %zu argument%s, got %zu", options.function.c_str(),
-                            type.params.size(), type.params.size() == 1 ? "" : "s",
-                            options.arguments.size())};
     std::vector<u32> words;
+    std::vector<std::string> numbered;
     for (u32 process = 0; process < options.processes; process++) {
-        for (usize i = 0; i < type.params.size(); i++) {
-            Value value =
-                TRY(parse_value(type.params[i], with_number(options.arguments[i], process)));
-            words.insert(words.end(), value.bits.word,
-                         value.bits.word + translate::words_of(type.params[i]));
+        const bool has_own = !options.own_arguments.empty();
+        if (!has_own) {
+            numbered.clear();
+            for (const std::string& pattern : options.arguments)
+                numbered.push_back(with_number(pattern, process));
         }
+        for (const Value& value : TRY(parse_arguments(
+                 type, options.function, has_own ? options.own_arguments[process] : numbered)))
+            words.insert(words.end(), value.bits.word,
+                         value.bits.word + translate::words_of(value.type));
     }
     return words;
 }
@@ -133,6 +127,13 @@ Result<void> check_silent(Store& store, System& system) {
 }
 
 }  // namespace
+
+std::string with_number(const std::string& pattern, u32 number) {
+    std::string text = pattern;
+    for (usize at = text.find("{}"); at != std::string::npos; at = text.find("{}", at))
+        text.replace(at, 2, std::to_string(number));
+    return text;
+}
 
 Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments,
                                         u32 processes) {

@@ -17,6 +17,7 @@ struct BurstOptions {
     u32 processes = 1;
     std::string function;
     std::vector<std::string> arguments;  // {} stands for the process's number, from 0
+    std::vector<std::vector<std::string>> own_arguments;  // of each process, instead; or empty
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
     bool is_watched = false;     // as in StoreOptions
@@ -26,6 +27,9 @@ struct BurstOptions {
     host::SystemOptions system;
     std::vector<HostFunction> host_functions;
 };
+
+// The pattern with a number for each {}.
+std::string with_number(const std::string& pattern, u32 number);
 
 // What one part of a burst runs.
 struct BurstJob {

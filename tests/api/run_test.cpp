@@ -164,6 +164,42 @@ TEST(Api, ManyPrograms) {
     EXPECT_THAT(order, ElementsAre(0, 1, 2));
 }
 
+TEST(Api, ProcessesWithInputOfTheirOwn) {
+    Config config;
+    config.input("for all").argument("{}");
+    config.process({})
+        .process({}, "mine")
+        .process({"a", "b"}, "")
+        .process({"a"}, std::string(5000, 'x'));
+    Result result = run(device(), module(copier), config);
+    ASSERT_EQ(result.size(), 4u);
+    EXPECT_EQ(result[0].output(), "for all");
+    EXPECT_EQ(result[1].output(), "mine");
+    EXPECT_EQ(result[2].output(), "");
+    EXPECT_EQ(result[3].output(), std::string(5000, 'x'));
+    EXPECT_EQ(result[1].exit_code(), 42u);
+    EXPECT_EQ(result[2].exit_code(), 44u);
+    EXPECT_EQ(result[3].exit_code(), 43u);
+    EXPECT_THAT(error_of([&] { run(device(), module(copier), config.processes(3)); }),
+                HasSubstr("3 processes were asked for, and 4 were added"));
+}
+
+TEST(Api, ProcessesWithArgumentsOfTheirOwn) {
+    Config config;
+    config.function("divide").argument("10{}").first_number(5);
+    config.process({"5"}).process({"2"}).process({"0"});
+    Result result = run(device(), module(functions), config);
+    EXPECT_EQ(result[0].value<int32_t>(), 105 / 5);
+    EXPECT_EQ(result[1].value<int32_t>(), 106 / 2);
+    EXPECT_EQ(result[2].message(), "integer divide by zero");
+    EXPECT_THAT(error_of([&] { run(device(), module(functions), config.process({})); }),
+                HasSubstr("divide takes 2 arguments, got 1"));
+
+    Config numbered;
+    numbered.function("divide").argument("{}").argument("1").first_number(1000).processes(3);
+    EXPECT_EQ(run(device(), module(functions), numbered)[2].value<int32_t>(), 1002);
+}
+
 TEST(Api, ManyCannotShareLiveStreams) {
     EXPECT_THAT(
         error_of([] { run(device(), module(copier), Config().processes(2).inherit_streams()); }),
