@@ -131,13 +131,14 @@ public:
         return text.starts_with('/') ? Errno::perm : Errno::success;
     }
 
-    Found resolve(const FilePtr& start, std::string rest, bool follows) const {
+    // `is_about_name`: whether or not a slash follows, a link at the end stands for itself.
+    Found resolve(const FilePtr& start, std::string rest, bool follows, bool is_about_name) const {
         auto failed = [](Errno error) { return Found{error, nullptr, nullptr, {}, false}; };
         if (rest.size() >= max_path) return failed(Errno::nametoolong);
         if (rest.empty()) return failed(Errno::noent);
         if (Errno error = check_text(rest); error != Errno::success) return failed(error);
         FilePtr at = start;
-        for (u32 links = 0;;) {
+        for (u32 links = 0, text = 0;;) {
             std::string name = rest.substr(0, rest.find('/'));
             rest.erase(0, name.size());
             bool has_slash = !rest.empty();
@@ -154,8 +155,11 @@ public:
             }
             File::Entry* entry = at->find(name);
             FilePtr file = entry ? entry->file : nullptr;
-            if (file && file->kind == NodeKind::symlink && (!is_last || has_slash || follows)) {
-                if (++links > max_symlinks) return failed(Errno::loop);
+            bool is_name = is_last && is_about_name;
+            if (file && file->kind == NodeKind::symlink && !is_name &&
+                (!is_last || has_slash || follows)) {
+                text += u32(file->bytes.size());
+                if (++links > max_symlinks || text > 4 * max_path) return failed(Errno::loop);
                 if (file->bytes.empty()) return failed(Errno::noent);
                 if (file->bytes[0] == '/') return failed(Errno::perm);
                 std::string longer = file->bytes;
@@ -165,25 +169,28 @@ public:
                 continue;
             }
             if (!file && !is_last) return failed(Errno::noent);
-            if (file && (!is_last || has_slash) && file->kind != NodeKind::directory)
+            if (file && (!is_last || has_slash) && !is_name && file->kind != NodeKind::directory)
                 return failed(Errno::notdir);
             if (is_last) return {Errno::success, at, file, name, has_slash};
             at = file;
         }
     }
 
-    Found find(const PathArgument& path, u64 rights, bool follows) {
+    Found find_name(const PathArgument& path, u64 rights) {
+        return find(path, rights, false, true);
+    }
+    Found find(const PathArgument& path, u64 rights, bool follows, bool is_about_name = false) {
         auto failed = [](Errno error) { return Found{error, nullptr, nullptr, {}, false}; };
         OpenFile* start = get(path.fd);
         if (!start) return failed(Errno::badf);
         if (!start->is_directory()) return failed(Errno::notdir);
         if (!start->may(rights)) return failed(Errno::notcapable);
         if (path.is_bad) return failed(Errno::fault);
-        return resolve(start->file, path.path, follows);
+        return resolve(start->file, path.path, follows, is_about_name);
     }
 
     Errno make_directory(const PathArgument& path) {
-        Found at = find(path, right_path_create_directory, false);
+        Found at = find_name(path, right_path_create_directory);
         if (at.error != Errno::success) return at.error;
         if (at.file) return Errno::exist;
         if (at.directory->is_removed) return Errno::noent;
@@ -191,7 +198,7 @@ public:
         return Errno::success;
     }
     Errno remove_directory(const PathArgument& path) {
-        Found at = find(path, right_path_remove_directory, false);
+        Found at = find_name(path, right_path_remove_directory);
         if (at.error != Errno::success) return at.error;
         if (!at.file) return Errno::noent;
         if (at.name.empty()) return Errno::inval;
@@ -202,16 +209,17 @@ public:
         return Errno::success;
     }
     Errno unlink(const PathArgument& path) {
-        Found at = find(path, right_path_unlink_file, false);
+        Found at = find_name(path, right_path_unlink_file);
         if (at.error != Errno::success) return at.error;
         if (!at.file) return Errno::noent;
         if (at.file->kind == NodeKind::directory) return Errno::isdir;
+        if (at.has_slash) return Errno::notdir;
         at.directory->remove(at.name);
         drop(at.file);
         return Errno::success;
     }
     Errno symlink(const std::string& text, bool is_bad_text, const PathArgument& path) {
-        Found at = find(path, right_path_symlink, false);
+        Found at = find_name(path, right_path_symlink);
         if (at.error != Errno::success) return at.error;
         if (is_bad_text) return Errno::fault;
         if (text.empty()) return Errno::noent;
@@ -225,7 +233,7 @@ public:
     Errno link(const PathArgument& from, bool follows, const PathArgument& to) {
         Found source = find(from, right_path_link_source, follows);
         if (source.error != Errno::success) return source.error;
-        Found at = find(to, right_path_link_target, false);
+        Found at = find_name(to, right_path_link_target);
         if (at.error != Errno::success) return at.error;
         if (!source.file) return Errno::noent;
         if (source.file->kind == NodeKind::directory) return Errno::perm;
@@ -236,14 +244,14 @@ public:
         return Errno::success;
     }
     Errno rename(const PathArgument& from, const PathArgument& to) {
-        Found source = find(from, right_path_rename_source, false);
+        Found source = find_name(from, right_path_rename_source);
         if (source.error != Errno::success) return source.error;
-        Found at = find(to, right_path_rename_target, false);
+        Found at = find_name(to, right_path_rename_target);
         if (at.error != Errno::success) return at.error;
         if (!source.file) return Errno::noent;
         if (source.name.empty() || at.name.empty()) return Errno::busy;
         bool is_directory = source.file->kind == NodeKind::directory;
-        if (at.has_slash && !is_directory) return Errno::notdir;
+        if ((source.has_slash || at.has_slash) && !is_directory) return Errno::notdir;
         if (at.directory->is_removed) return Errno::noent;
         if (source.file == at.file) return Errno::success;
         for (File* up = at.directory.get(); up && is_directory; up = up->parent)
@@ -293,7 +301,7 @@ public:
             if (wants_directory && !is_directory) return Errno::notdir;
             if (is_directory && (options.rights & right_fd_write) && !wants_directory)
                 return Errno::isdir;
-            if (truncates && is_directory) return Errno::isdir;
+            if ((creates || truncates) && is_directory) return Errno::isdir;
             if (truncates && !start.may(right_path_filestat_set_size)) return Errno::notcapable;
         }
         constexpr u64 writes =

@@ -223,8 +223,18 @@ public:
             if (links == 0 && opens_[handle] == 0) owners_.fail("nobody's", "node");
             take(handle);
         }
-        for (Handle copy = me.copies; copy != 0; copy = caller_.at<Node>(copy)->next_copy)
+        if (me.copies != 0) owners_.take(me.copies, me.copy_capacity * sizeof(Handle), "copies");
+        u32 copies = 0;
+        for (u32 i = 0; i < me.copy_capacity; i++) {
+            Handle copy = caller_.at<Handle>(me.copies)[i];
+            if (copy == 0) continue;
+            copies++;
             if (!links_.count(copy)) owners_.fail("a copy that nobody has", "node");
+            Handle origin = caller_.at<Node>(copy)->origin;
+            if (rt::current_node({caller_.process(), &caller_.me()}, origin) != copy)
+                owners_.fail("a copy that is not found", "node");
+        }
+        if (copies != me.copy_count) owners_.fail("their count", "copies");
         owners_.finish();
     }
 
@@ -244,17 +254,30 @@ private:
                 live++;
                 owners_.take(Handle(entry.name >> handle_shift), entry.name_length, "name");
             }
+            if (node->index != 0)
+                owners_.take(node->index, (node->index_mask + 1) * sizeof(u32), "index");
             if (live != node->live_entries) owners_.fail("live entries", "directory");
             if (serial >= node->next_serial) owners_.fail("next serial number", "directory");
         } else if (node->kind != NodeKind::symlink) {
             element = sizeof(Handle);
-            for (u32 i = 0; i < node->content_count; i++) {
-                Handle block = caller_.at<Handle>(node->content)[i];
-                if (block > zero_block) owners_.take(block, file_block, "block");
+            const Handle* content = caller_.at<Handle>(node->content);
+            if (node->flags & node_is_deep) {
+                for (u32 i = 0; i < node->content_count; i++) take_table(content[i]);
+            } else {
+                take_blocks(content, node->content_count);
             }
         }
         if (node->content != 0)
             owners_.take(node->content, node->content_capacity * element, "content");
+    }
+    void take_table(Handle table) {
+        if (table == 0 || rt::is_base(caller_.process(), table)) return;
+        owners_.take(table, file_block, "table");
+        take_blocks(caller_.at<Handle>(table), table_blocks);
+    }
+    void take_blocks(const Handle* table, u32 count) {
+        for (u32 i = 0; i < count; i++)
+            if (table[i] > zero_block) owners_.take(table[i], file_block, "block");
     }
     void walk(Handle directory) {
         const Node* node = caller_.at<Node>(directory);
@@ -1041,12 +1064,12 @@ private:
                     "text");
             return;
         }
-        const Handle* table = caller_.at<Handle>(node->content);
-        u64 end = std::min<u64>(file.size,
-                                std::max<u64>(file.bytes.size(), node->content_count * file_block));
+        u64 in_tables = node->content_count * file_block;
+        if (node->flags & node_is_deep) in_tables *= table_blocks;
+        u64 end = std::min<u64>(file.size, std::max<u64>(file.bytes.size(), in_tables));
         for (u64 at = 0; at < end; at += file_block) {
-            Handle block =
-                at / file_block < node->content_count ? table[at / file_block] : zero_block;
+            const Handle* slot = rt::slot_of(caller_.process(), node, at / file_block);
+            Handle block = slot == nullptr ? zero_block : *slot;
             if (block == 0 && node->flags & node_is_cold) continue;
             std::string expected = file.read(at, file_block);
             std::string got(expected.size(), '\0');

@@ -14,7 +14,8 @@
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
 // contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
 // a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in
-// both; so does what lies past the table's end.
+// both; so does what lies past the table's end. A table has at most table_blocks handles: a file
+// with more has node_is_deep, and a table of such tables, where 0 stands for zeros.
 #pragma once
 
 #include "base/ints.h"
@@ -28,6 +29,8 @@ inline constexpr u32 heap_classes = 26;  // 64 bytes to 2 GiB
 inline constexpr u32 heap_shards = 512;
 inline constexpr u64 file_block = 4096;
 inline constexpr Handle zero_block = 1;  // in the header, so no block is there
+inline constexpr u32 table_blocks = 1024;
+static_assert(table_blocks * sizeof(Handle) == file_block);
 
 inline constexpr u32 max_descriptors = 1024;   // of a process: then EMFILE
 inline constexpr u32 max_path = 4096;          // bytes: then ENAMETOOLONG
@@ -99,6 +102,7 @@ inline constexpr u32 node_is_cold = 1;      // absent blocks are with the host
 inline constexpr u32 node_is_ended = 2;     // streams: no more input will come
 inline constexpr u32 node_is_changed = 4;   // contents or times, since it was copied or made
 inline constexpr u32 node_is_terminal = 8;  // streams
+inline constexpr u32 node_is_deep = 16;     // content: a table of tables
 
 struct Node {
     NodeKind kind;
@@ -106,14 +110,14 @@ struct Node {
     Handle parent;  // directories, and all nodes of the base; 0: the root of a preopen
     Handle origin;  // private copies: the node of the base
     u32 link_count;
-    u32 open_count;    // descriptors; a private node goes when both are 0
-    Handle next_copy;  // the process's list of private copies (ProcessBlock::copies)
-    // Files: table of blocks. Directories: DirEntry[]. Symlinks: the text.
+    u32 open_count;  // descriptors; a private node goes when both are 0
+    u32 position;    // base: of its name in the entries of the parent
+    // Files: table of blocks, or of tables. Directories: DirEntry[]. Symlinks: the text.
     Handle content;
-    u32 content_count, content_capacity;  // of elements: blocks, entries, bytes
+    u32 content_count, content_capacity;  // of elements: handles, entries, bytes
     u32 next_serial;                      // directories; from 1 on
     u32 live_entries;                     // directories: those that are not removed
-    Handle index;                         // directories of the base: u32[index_mask + 1], or 0
+    Handle index;                         // directories: u32[index_mask + 1], or 0
     u32 index_mask;
     u32 host_id;  // base: the host's number for it
     u32 padding;
@@ -134,8 +138,8 @@ struct DirEntry {
 };
 static_assert(sizeof(DirEntry) == 24);
 
-// FNV-1a. The base's directories have an index: open addressing from hash & mask on, of positions
-// in the entries plus 1.
+// FNV-1a. Directories of some size have an index: open addressing from hash & mask on, of positions
+// in the entries plus 1. Removed entries keep their place in it.
 constexpr u32 name_hash_start = 2166136261u;
 constexpr u32 name_hash(u32 hash, u8 byte) { return (hash ^ byte) * 16777619u; }
 
@@ -177,7 +181,7 @@ struct ProcessBlock {
     u32 descriptor_count;
     u32 descriptor_capacity;
     Handle roots;   // Handle[preopen_count]: the process's version of each preopen's root
-    Handle copies;  // private copies of nodes of the base
+    Handle copies;  // Handle[copy_capacity]: private copies, by what they are copies of
     Handle input, output, error;  // nodes of the standard streams
     Request request;
     Handle request_node;
@@ -192,8 +196,9 @@ struct ProcessBlock {
     u32 argument_count;
     u64 arguments;  // byte offset: strings with a NUL after each
     u32 argument_bytes;
+    u32 copy_count;
+    u32 copy_capacity;  // a power of two, or 0
     u32 padding;
-    u64 reserved;
 };
 static_assert(sizeof(ProcessBlock) == 128);
 

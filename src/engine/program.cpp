@@ -336,8 +336,17 @@ Result<void> System::call_host(device::WaitingProcess& process, const ProcessBlo
 
 Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
     Node node = TRY(read_value<Node>(*memory_, offset_of(me.request_node)));
-    u64 entry = offset_of(node.content) + me.request_at * sizeof(Handle);
-    bool is_there = me.request_at < node.content_count;
+    u64 table = offset_of(node.content), place = me.request_at;
+    bool is_there = place < node.content_count;
+    if (node.flags & node_is_deep) {
+        is_there = place / table_blocks < node.content_count;
+        if (is_there)
+            table = offset_of(
+                TRY(read_value<Handle>(*memory_, table + place / table_blocks * sizeof(Handle))));
+        is_there = is_there && table != 0;
+        place %= table_blocks;
+    }
+    u64 entry = table + place * sizeof(Handle);
     if (is_there && TRY(read_value<Handle>(*memory_, entry)) != 0)
         return {};  // somebody else asked for it before
     Result<std::vector<u8>> bytes = image_->read_block(node.host_id, me.request_at);

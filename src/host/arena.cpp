@@ -1,6 +1,7 @@
 #include "host/arena.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "host/files.h"
 
@@ -57,19 +58,14 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
     if (node.size > max_file) return broken("a file that is too large", offset_of(handle));
     content.arena_ = arena;
     content.node_ = node;
-    content.table_ = TRY(bytes_at(arena, offset_of(node.content), node.content_count,
-                                  sizeof(Handle), "the table of a file outside"));
-    content.block_count_ =
-        std::min<u64>((node.size + file_block - 1) / file_block, node.content_count);
-    SystemHeader header = TRY(value_at<SystemHeader>(arena, 0, "the header"));
-    content.heap_end_ = header.size;
-    u64 present = 0;
-    for (u64 i = 0; i < content.block_count_; i++)
-        present += element<Handle>(content.table_, i) > zero_block &&
-                   offset_of(element<Handle>(content.table_, i)) < header.size;
-    // A block has one place in one file, so there cannot be more than fit.
-    if (present > arena.size() / file_block)
-        return broken("a file with more blocks than there are", offset_of(handle));
+    content.content_ = TRY(bytes_at(arena, offset_of(node.content), node.content_count,
+                                    sizeof(Handle), "the table of a file outside"));
+    content.heap_end_ = TRY(value_at<u64>(arena, offsetof(SystemHeader, size), "no header"));
+    content.blocks_a_table_ = node.flags & node_is_deep ? table_blocks : node.content_count;
+    u64 in_tables =
+        node.flags & node_is_deep ? u64{node.content_count} * table_blocks : node.content_count;
+    content.block_count_ = std::min<u64>((node.size + file_block - 1) / file_block, in_tables);
+    TRY(content.check_tables(offset_of(handle)));
     if (node.flags & node_is_cold) {
         if (!image) return Error{"a file's contents are with the host", offset_of(handle)};
         // A private copy has the number by way of the base's node.
@@ -81,10 +77,46 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
     return content;
 }
 
+Arena Content::table(u64 number) const {
+    if (!(node_.flags & node_is_deep)) return content_;
+    Handle handle = element<Handle>(content_, number);
+    return handle == 0 ? Arena() : arena_.subspan(offset_of(handle), file_block);
+}
+
+// A block and a table have one place in one file, so there cannot be more of them than fit.
+Result<void> Content::check_tables(u64 offset) const {
+    const u64 most = arena_.size() / file_block;
+    u64 tables = 0, blocks = 0;
+    for (u64 first = 0; first < block_count_; first += blocks_a_table_) {
+        u64 number = first / blocks_a_table_;
+        if (node_.flags & node_is_deep) {
+            Handle handle = element<Handle>(content_, number);
+            TRY(bytes_at(arena_, offset_of(handle), 1, file_block, "a table of a file outside"));
+            if (handle != 0 && ++tables > most)
+                return broken("a file with more tables than there are", offset);
+        }
+        Arena handles = table(number);
+        for (u64 i = 0; i < handles.size() / sizeof(Handle); i++) {
+            Handle block = element<Handle>(handles, i);
+            blocks += block > zero_block && offset_of(block) < heap_end_;
+        }
+    }
+    if (blocks > most) return broken("a file with more blocks than there are", offset);
+    return {};
+}
+
+u64 Content::next_block(u64 number) const {
+    while (number < block_count_ && table(number / blocks_a_table_).empty())
+        number = (number / blocks_a_table_ + 1) * blocks_a_table_;
+    return std::min(number, block_count_);
+}
+
 Result<Arena> Content::block(u64 number) {
     if (number >= block_count_) return Arena();
     u64 size = std::min(file_block, node_.size - number * file_block);
-    Handle handle = element<Handle>(table_, number);
+    Arena handles = table(number / blocks_a_table_);
+    if (handles.empty()) return Arena();
+    Handle handle = element<Handle>(handles, number % blocks_a_table_);
     // Behind the heap is only what the host brought: it is read here once more.
     bool is_brought = image_ != nullptr && offset_of(handle) >= heap_end_;
     if (handle > zero_block && !is_brought)

@@ -64,13 +64,20 @@ public:
     const Node& node() const { return node_; }
     u64 size() const { return node_.size; }
     u64 block_count() const { return block_count_; }  // the rest is a hole
+    // The first block from `number` on that may be there, or block_count().
+    u64 next_block(u64 number) const;
     // Brings a block's bytes, those below size(); none: a hole.
     Result<Arena> block(u64 number);
 
 private:
+    // The handles of the blocks from table `number` of a deep node on; the only table of others.
+    Arena table(u64 number) const;
+    Result<void> check_tables(u64 offset) const;
+
     Arena arena_;
     Node node_;
-    Arena table_;
+    Arena content_;  // Handle[]
+    u64 blocks_a_table_ = 0;
     u64 block_count_ = 0;
     const SystemImage* image_ = nullptr;
     u32 host_id_ = 0;

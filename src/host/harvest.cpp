@@ -2,6 +2,7 @@
 #include "host/harvest.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <unordered_set>
 
 #include "base/format.h"
@@ -192,18 +193,20 @@ Result<std::string> contents(Arena arena, Handle node, const SystemImage* image)
 }
 
 Result<std::vector<Change>> changes(Arena arena, Handle process) {
-    SystemHeader header = TRY(value_at<SystemHeader>(arena, 0, "no header"));
-    if (header.preopen_count > max_preopens) return broken("too many preopens", 0);
-    Arena preopens = TRY(bytes_at(arena, offset_of(header.preopens), header.preopen_count,
-                                  sizeof(Preopen), "preopens outside"));
+    // The header as a whole is long, and there may be many processes.
+    u32 count = TRY(value_at<u32>(arena, offsetof(SystemHeader, preopen_count), "no header"));
+    Handle at = TRY(value_at<Handle>(arena, offsetof(SystemHeader, preopens), "no header"));
+    if (count > max_preopens) return broken("too many preopens", 0);
+    Arena preopens =
+        TRY(bytes_at(arena, offset_of(at), count, sizeof(Preopen), "preopens outside"));
     ProcessBlock block =
         TRY(value_at<ProcessBlock>(arena, offset_of(process), "a process outside"));
     // A process that has not begun has no roots.
     if (!block.roots) return std::vector<Change>();
-    Arena roots = TRY(bytes_at(arena, offset_of(block.roots), header.preopen_count, sizeof(Handle),
+    Arena roots = TRY(bytes_at(arena, offset_of(block.roots), count, sizeof(Handle),
                                "a process's roots outside"));
     Comparison comparison(arena);
-    for (u32 i = 0; i < header.preopen_count; i++) {
+    for (u32 i = 0; i < count; i++) {
         Handle base = element<Preopen>(preopens, i).node, own = element<Handle>(roots, i);
         if (!base || !own) return broken("a preopen without a root", offset_of(block.roots));
         TRY(comparison.compare(base, own, i));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -144,7 +145,8 @@ private:
     }
     template <class T>
     Result<Handle> place_all(const std::vector<T>& values);
-    Result<Handle> place_blocks(std::span<const u8> content, bool is_stream);
+    Result<void> place_blocks(std::span<const u8> content, Node& node);
+    Result<void> place_table(const std::vector<Handle>& blocks, Node& node);
     Result<u32> place_strings(const std::vector<std::string>& strings, const char* what,
                               Handle& handle);
 
@@ -202,9 +204,10 @@ Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
     return handle;
 }
 
-// The table of the content's blocks. Of a file those of zeros are left out. A stream has no holes,
-// and its last block is as short as what is in it: nobody copies it to write there.
-Result<Handle> ImageBuilder::place_blocks(std::span<const u8> content, bool is_stream) {
+// The content's blocks. Of a file those of zeros are left out. A stream has no holes, and its last
+// block is as short as what is in it: nobody copies it to write there.
+Result<void> ImageBuilder::place_blocks(std::span<const u8> content, Node& node) {
+    const bool is_stream = node.kind == NodeKind::stream;
     std::vector<Handle> table((content.size() + file_block - 1) / file_block);
     for (usize i = 0; i < table.size(); i++) {
         std::span<const u8> block = content.subspan(
@@ -213,7 +216,22 @@ Result<Handle> ImageBuilder::place_blocks(std::span<const u8> content, bool is_s
         table[i] = TRY(allocate(is_stream ? block.size() : file_block));
         write(u64{table[i]} << handle_shift, block.data(), block.size());
     }
-    return place_all(table);
+    return place_table(table, node);
+}
+
+Result<void> ImageBuilder::place_table(const std::vector<Handle>& blocks, Node& node) {
+    std::vector<Handle> tables;
+    for (usize i = 0; blocks.size() > table_blocks && i < blocks.size(); i += table_blocks) {
+        std::vector<Handle> table(blocks.begin() + s64(i),
+                                  blocks.begin() + s64(std::min(i + table_blocks, blocks.size())));
+        table.resize(table_blocks, zero_block);
+        tables.push_back(TRY(place_all(table)));
+    }
+    if (!tables.empty()) node.flags |= node_is_deep;
+    const std::vector<Handle>& content = tables.empty() ? blocks : tables;
+    node.content = TRY(place_all(content));
+    node.content_count = node.content_capacity = u32(content.size());
+    return {};
 }
 
 // Each with a NUL after it; the number of bytes.
@@ -285,9 +303,7 @@ Result<Handle> ImageBuilder::add_stream(std::span<const u8> room, u64 size, u32 
     node.accessed = node.modified = node.changed = now_;
     node.flags = flags;
     node.size = size;
-    if (room.size() / file_block >= ~u32{0}) return Error{"standard input is too large"};
-    node.content = TRY(place_blocks(room, true));
-    node.content_count = node.content_capacity = u32((room.size() + file_block - 1) / file_block);
+    TRY(place_blocks(room, node));
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
     return handle;
@@ -412,8 +428,10 @@ Result<void> ImageBuilder::fill(Directory& directory) {
         if (!node) continue;
         DirEntry entry{};
         entry.node = node;
+        const u32 position = u32(entries.size());
+        write((u64{node} << handle_shift) + offsetof(Node, position), &position, sizeof position);
         entry.hash = hash_of(name);
-        entry.serial = u32(entries.size()) + 1;
+        entry.serial = position + 1;
         entry.name_length = u32(name.size());
         entry.name = TRY(place(name.size(), 1));
         write(entry.name, name.data(), name.size());
@@ -489,19 +507,15 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
     if (is_warm) {
         u64 before = image_.bytes_.size();
         node.size = content_.size();
-        node.content = TRY(place_blocks(content_, false));
+        TRY(place_blocks(content_, node));
         warm_ = std::min(max_warm_, warm_ + image_.bytes_.size() - before);
     } else {
         node.flags = node_is_cold;
         node.size = size;
         node.host_id = u32(image_.cold_->entries.size());
         image_.cold_->entries.push_back({preopen_, directory.path + name, size});
-        if (size) {
-            u64 blocks = (size + file_block - 1) / file_block;
-            node.content = TRY(allocate(blocks * sizeof(Handle)));
-        }
+        TRY(place_table(std::vector<Handle>((size + file_block - 1) / file_block), node));
     }
-    node.content_count = node.content_capacity = u32((node.size + file_block - 1) / file_block);
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
     return handle;

@@ -56,7 +56,7 @@ bool write_at(int file, u64 offset, Arena bytes) {
 Result<void> write_content(int file, Content& content) {
     auto fail = [] { return Error{reason(errno)}; };
     if (ftruncate(file, off_t(content.size())) != 0) return fail();
-    for (u64 i = 0; i < content.block_count(); i++) {
+    for (u64 i = content.next_block(0); i < content.block_count(); i = content.next_block(i + 1)) {
         Arena block = TRY(content.block(i));
         if (!write_at(file, i * file_block, block)) return fail();
     }

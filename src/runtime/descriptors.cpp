@@ -99,7 +99,7 @@ Errno renumber(const Call& call, u32 from, u32 to) {
 // Writes entries into the guest's buffer until it is full; the last may be cut off.
 struct DirectoryWriter {
     const Call& call;
-    u32 buffer, size, used = 0;
+    u32 buffer, size, used;
     Errno error = Errno::success;
 
     bool is_full() const { return used == size || error != Errno::success; }
@@ -127,23 +127,33 @@ struct DirectoryWriter {
     }
 };
 
-// Cookies: 0 ".", 1 "..", from 2 on the serial number of the entry before.
-Errno readdir(const Call& call, const Descriptor& file, u32 buffer, u32 size, u64 cookie,
-              u32 result_at) {
-    if (file.kind != DescriptorKind::directory) return Errno::notdir;
-    if (call.in(buffer, size) == nullptr) return Errno::fault;
+constexpr u32 entries_a_turn = 64;
+
+// Cookies: 0 ".", 1 "..", from 2 on the serial number of the entry before. A listing is whole
+// unless the buffer is full, so a long one goes on in the next turn: progress is the serial number
+// of the last entry and how much of the buffer is used.
+Outcome readdir(Call& call, const Descriptor& file, u32 buffer, u32 size, u64 cookie,
+                u32 result_at) {
+    if (file.kind != DescriptorKind::directory) return call.done(Errno::notdir);
+    if (call.in(buffer, size) == nullptr) return call.done(Errno::fault);
     const Process& p = call.p;
     const Node* directory = node_at(p, file.node);
-    DirectoryWriter writer{call, buffer, size};
+    DirectoryWriter writer{call, buffer, size, u32(call.me->progress)};
+    if (call.me->progress != 0) cookie = (call.me->progress >> 32) + 2;
     for (; cookie < 2 && !writer.is_full(); cookie++) writer.dots(cookie + 1, directory);
     const DirEntry* entries = entries_of(p, directory);
-    for (u32 i = 0; i < directory->content_count && !writer.is_full(); i++) {
-        if (entries[i].node == 0 || u64(entries[i].serial) + 2 <= cookie) continue;
+    u32 i = first_entry_after(p, directory, cookie < 2 ? 0 : cookie - 2), turn = 0;
+    for (; i < directory->content_count && !writer.is_full(); i++, turn++) {
+        if (turn == entries_a_turn) {
+            call.me->progress = u64(entries[i - 1].serial) << 32 | writer.used;
+            return call.again();
+        }
+        if (entries[i].node == 0) continue;
         writer.entry(u64(entries[i].serial) + 2, node_at(p, entries[i].node),
                      {at_offset<u8>(p, entries[i].name), entries[i].name_length});
     }
-    if (writer.error != Errno::success) return writer.error;
-    return call.put<u32>(result_at, writer.used);
+    if (writer.error != Errno::success) return call.done(writer.error);
+    return call.done(call.put<u32>(result_at, writer.used));
 }
 
 Errno prestat(const Call& call, u32 fd, const Preopen*& preopen) {
@@ -266,8 +276,8 @@ Outcome call_descriptor(Call& call, SystemCall which) {
             u32 buffer = call.i32(), size = call.i32();
             u64 cookie = call.i64();
             u32 result_at = call.i32();
-            return finish(right_fd_readdir,
-                          [&] { return readdir(call, *file, buffer, size, cookie, result_at); });
+            if (!allowed(right_fd_readdir)) return call.done(Errno::notcapable);
+            return readdir(call, *file, buffer, size, cookie, result_at);
         }
         case SystemCall::fd_renumber: return call.done(renumber(call, fd, call.i32()));
         case SystemCall::fd_seek: {

@@ -1,36 +1,76 @@
-// Nodes, contents and directories.
+// Clocks; nodes, and the copies that a process has of the base's.
 #include "runtime/files.h"
 
 namespace gpurun::rt {
 namespace {
 
-u64 blocks_of(u64 size) { return (size + file_block - 1) / file_block; }
+// ---- copies: a table by origin, open addressing, never more than half full -----------
 
-bool same_name(const Process& p, const DirEntry& entry, Name name) {
-    if (entry.name_length != name.length) return false;
-    const u8* bytes = at_offset<u8>(p, entry.name);
-    for (u32 i = 0; i < name.length; i++)
-        if (bytes[i] != name.bytes[i]) return false;
-    return true;
+u32 copy_place(const ProcessBlock* me, Handle origin) {
+    u32 hash = origin * 0x9e3779b1u;
+    return (hash ^ hash >> 15) & (me->copy_capacity - 1);
 }
 
-u32 hash_of(Name name) {
-    u32 hash = name_hash_start;
-    for (u32 i = 0; i < name.length; i++) hash = name_hash(hash, name.bytes[i]);
-    return hash;
+// Where the copy of a node of the base is, or could be put.
+u32 find_copy(const Owner& owner, Handle origin) {
+    const Handle* copies = at_handle<Handle>(owner.p, owner.me->copies);
+    u32 at = copy_place(owner.me, origin);
+    while (copies[at] != 0 && node_at(owner.p, copies[at])->origin != origin)
+        at = (at + 1) & (owner.me->copy_capacity - 1);
+    return at;
 }
 
 // The private copy that was made of a node of the base, or 0.
-Handle copy_of(const Owner& owner, Handle node) {
-    Handle copy = owner.me->copies;
-    while (copy != 0 && node_at(owner.p, copy)->origin != node)
-        copy = node_at(owner.p, copy)->next_copy;
-    return copy;
+Handle copy_of(const Owner& owner, Handle origin) {
+    if (owner.me->copy_count == 0) return 0;
+    return at_handle<Handle>(owner.p, owner.me->copies)[find_copy(owner, origin)];
+}
+
+bool make_room_for_copy(const Owner& owner) {
+    ProcessBlock* me = owner.me;
+    if (2 * me->copy_count < me->copy_capacity) return true;
+    const Handle old_copies = me->copies;
+    const u32 old_capacity = me->copy_capacity;
+    const u32 capacity = old_capacity == 0 ? u32(least_block / sizeof(Handle)) : 2 * old_capacity;
+    Handle made = take_zeroed(owner.p, capacity * sizeof(Handle));
+    if (made == 0) return false;
+    me->copies = made;
+    me->copy_capacity = capacity;
+    for (u32 i = 0; i < old_capacity; i++) {
+        Handle copy = at_handle<Handle>(owner.p, old_copies)[i];
+        if (copy == 0) continue;
+        u32 at = find_copy(owner, node_at(owner.p, copy)->origin);
+        at_handle<Handle>(owner.p, made)[at] = copy;
+    }
+    give_block(owner.p, old_copies, old_capacity * sizeof(Handle));
+    return true;
+}
+
+void add_copy(const Owner& owner, Handle copy) {
+    u32 at = find_copy(owner, node_at(owner.p, copy)->origin);
+    at_handle<Handle>(owner.p, owner.me->copies)[at] = copy;
+    owner.me->copy_count++;
+}
+
+// Those behind it move up, as far as they are not where they belong.
+void remove_copy(const Owner& owner, Handle copy) {
+    Handle* copies = at_handle<Handle>(owner.p, owner.me->copies);
+    const u32 mask = owner.me->copy_capacity - 1;
+    u32 gap = find_copy(owner, node_at(owner.p, copy)->origin);
+    for (u32 at = (gap + 1) & mask; copies[at] != 0; at = (at + 1) & mask) {
+        u32 wanted = copy_place(owner.me, node_at(owner.p, copies[at])->origin);
+        if (((at - wanted) & mask) < ((at - gap) & mask)) continue;
+        copies[gap] = copies[at];
+        gap = at;
+    }
+    copies[gap] = 0;
+    owner.me->copy_count--;
 }
 
 Handle copy_node(const Owner& owner, Handle from) {
     const Process& p = owner.p;
     const Node* source = node_at(p, from);
+    if (!make_room_for_copy(owner)) return 0;
     Handle made = take_copy(p, sizeof(Node), reinterpret_cast<const u8*>(source), sizeof(Node));
     if (made == 0) return 0;
     Node* node = node_at(p, made);
@@ -48,8 +88,8 @@ Handle copy_node(const Owner& owner, Handle from) {
     node->index = node->index_mask = 0;
     node->open_count = 0;
     node->flags &= ~node_is_changed;
-    node->next_copy = owner.me->copies;
-    owner.me->copies = made;
+    if (node->kind == NodeKind::directory) make_index(p, node);
+    add_copy(owner, made);
     return made;
 }
 
@@ -67,36 +107,13 @@ void replace_open(const Owner& owner, Handle old_node, Handle new_node) {
         if (roots[i] == old_node) roots[i] = new_node;
 }
 
-void free_blocks(const Process& p, Node* node, u64 from) {
-    Handle* table = at_handle<Handle>(p, node->content);
-    for (u64 i = from; i < node->content_count; i++) {
-        if (table[i] > zero_block && !is_base(p, table[i])) give_block(p, table[i], file_block);
-        table[i] = 0;
-    }
-    if (from < node->content_count) node->content_count = u32(from);
-}
-
-// Room for `count` elements of `element` bytes.
-bool reserve(const Process& p, Node* node, u64 count, u64 element) {
-    if (count <= node->content_capacity) return true;
-    u64 size = count * element;
-    if (size > (least_block << (heap_classes - 1))) return false;
-    u64 used = node->content_count * element;
-    Handle grown = take_copy(p, size, at_handle<u8>(p, node->content), used);
-    if (grown == 0) return false;
-    if (node->content != 0) give_block(p, node->content, node->content_capacity * element);
-    node->content = grown;
-    node->content_capacity = u32(block_size(size) / element);
-    return true;
-}
-
-// A table for the first `count` blocks of a file.
-bool reserve_blocks(const Process& p, Node* node, u64 count) {
-    if (!reserve(p, node, count, sizeof(Handle))) return false;
-    Handle* table = at_handle<Handle>(p, node->content);
-    for (u64 i = node->content_count; i < count; i++) table[i] = zero_block;
-    if (count > node->content_count) node->content_count = u32(count);
-    return true;
+// Where a node of the base stands in the process's version of its directory; null: not any more.
+DirEntry* entry_of(const Process& p, const Node* directory, Handle node) {
+    const DirEntry& original =
+        entries_of(p, node_at(p, node_at(p, node)->parent))[node_at(p, node)->position];
+    u32 at = find_entry(p, directory, {at_offset<u8>(p, original.name), original.name_length});
+    if (at == no_entry || entries_of(p, directory)[at].node != node) return nullptr;
+    return entries_of(p, directory) + at;
 }
 
 }  // namespace
@@ -135,17 +152,14 @@ void drop_node(const Owner& owner, Handle handle) {
     if (handle == 0 || is_base(p, handle)) return;
     Node* node = node_at(p, handle);
     if (node->link_count != 0 || node->open_count != 0) return;
-    if (node->origin != 0) {
-        Handle* link = &owner.me->copies;
-        while (*link != 0 && *link != handle) link = &node_at(p, *link)->next_copy;
-        if (*link == handle) *link = node->next_copy;
-    }
+    if (node->origin != 0) remove_copy(owner, handle);
     u64 element = 1;
     if (node->kind == NodeKind::file || node->kind == NodeKind::stream) {
         free_blocks(p, node, 0);
         element = sizeof(Handle);
     } else if (node->kind == NodeKind::directory) {
         for (u32 i = 0; i < node->content_count; i++) remove_entry(p, node, i);
+        drop_index(p, node);
         element = sizeof(DirEntry);
     }
     if (node->content != 0) give_block(p, node->content, node->content_capacity * element);
@@ -172,8 +186,7 @@ Handle own_node(const Owner& owner, Handle node) {
         Node* directory = parent == 0 ? nullptr : node_at(p, current_node(owner, parent));
         DirEntry* entry = nullptr;
         if (directory != nullptr) {
-            for (u32 i = 0; i < directory->content_count && entry == nullptr; i++)
-                if (entries_of(p, directory)[i].node == top) entry = entries_of(p, directory) + i;
+            entry = entry_of(p, directory, top);
             if (entry == nullptr) return 0;
         }
         Handle copy = copy_node(owner, top);
@@ -186,97 +199,6 @@ Handle own_node(const Owner& owner, Handle node) {
         if (top == node) return copy;
     }
     return node;
-}
-
-// ---- contents ----------------------------------------------------------------------
-
-const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_cold) {
-    is_cold = false;
-    if (index >= node->content_count) return nullptr;
-    Handle block = at_handle<Handle>(p, node->content)[index];
-    if (block > zero_block) return at_handle<u8>(p, block);
-    is_cold = block == 0 && (node->flags & node_is_cold) != 0;
-    return nullptr;
-}
-
-u8* block_to_write(const Process& p, Node* node, u64 index, bool is_whole, bool& is_cold) {
-    const u8* old = block_to_read(p, node, index, is_cold);
-    if (is_cold && !is_whole) return nullptr;
-    is_cold = false;
-    if (!reserve_blocks(p, node, index + 1)) return nullptr;
-    Handle& block = at_handle<Handle>(p, node->content)[index];
-    if (block > zero_block && !is_base(p, block)) return at_handle<u8>(p, block);
-    Handle made =
-        old != nullptr ? take_copy(p, file_block, old, file_block) : take_zeroed(p, file_block);
-    if (made == 0) return nullptr;
-    block = made;
-    return at_handle<u8>(p, made);
-}
-
-Errno set_size(const Process& p, Node* node, u64 size) {
-    if (size > max_file) return Errno::fbig;
-    if (size < node->size) {
-        u64 rest = size % file_block;
-        bool is_cold;
-        // What is cut off reads as zeros if the file grows again.
-        if (rest != 0 && (block_to_read(p, node, size / file_block, is_cold) || is_cold)) {
-            u8* block = block_to_write(p, node, size / file_block, false, is_cold);
-            if (is_cold) return Errno::again;
-            if (block == nullptr) return Errno::nospc;
-            for (u64 i = rest; i < file_block; i++) block[i] = 0;
-        }
-        free_blocks(p, node, blocks_of(size));
-    }
-    node->size = size;
-    return Errno::success;
-}
-
-// ---- directories -------------------------------------------------------------------
-
-u32 find_entry(const Process& p, const Node* dir, Name name) {
-    u32 hash = hash_of(name);
-    const DirEntry* entries = entries_of(p, dir);
-    if (dir->index != 0) {
-        const u32* index = at_handle<u32>(p, dir->index);
-        for (u32 i = hash & dir->index_mask; index[i] != 0; i = (i + 1) & dir->index_mask)
-            if (entries[index[i] - 1].hash == hash && same_name(p, entries[index[i] - 1], name))
-                return index[i] - 1;
-        return no_entry;
-    }
-    for (u32 i = 0; i < dir->content_count; i++)
-        if (entries[i].hash == hash && entries[i].node != 0 && same_name(p, entries[i], name))
-            return i;
-    return no_entry;
-}
-
-Errno add_entry(const Process& p, Node* dir, Name name, Handle node) {
-    // Removed entries make room first; the order of the others stays.
-    if (dir->content_count == dir->content_capacity && dir->live_entries < dir->content_count / 2) {
-        DirEntry* entries = entries_of(p, dir);
-        u32 kept = 0;
-        for (u32 i = 0; i < dir->content_count; i++)
-            if (entries[i].node != 0) entries[kept++] = entries[i];
-        dir->content_count = kept;
-    }
-    if (dir->next_serial == ~u32{0}) return Errno::nospc;
-    if (!reserve(p, dir, dir->content_count + u64{1}, sizeof(DirEntry))) return Errno::nospc;
-    Handle text = take_copy(p, name.length, name.bytes, name.length);
-    if (text == 0) return Errno::nospc;
-    entries_of(p, dir)[dir->content_count++] = {node, hash_of(name), dir->next_serial++,
-                                                name.length, u64(text) << handle_shift};
-    dir->live_entries++;
-    dir->modified = dir->changed = realtime_ns(p);
-    return Errno::success;
-}
-
-void remove_entry(const Process& p, Node* dir, u32 position) {
-    DirEntry& entry = entries_of(p, dir)[position];
-    if (entry.node == 0) return;
-    if (!is_base_offset(p, entry.name))
-        give_block(p, Handle(entry.name >> handle_shift), entry.name_length);
-    entry.node = 0;
-    dir->live_entries--;
-    dir->modified = dir->changed = realtime_ns(p);
 }
 
 }  // namespace gpurun::rt

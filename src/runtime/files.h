@@ -36,10 +36,18 @@ Handle current_node(const Owner& owner, Handle node);
 
 // ---- contents ----------------------------------------------------------------------
 
+// Room for `count` elements of `element` bytes; false: no memory.
+bool reserve(const Process& p, Node* node, u64 count, u64 element);
+// A table of the first `count` blocks, at most table_blocks; false: no memory.
+bool reserve_blocks(const Process& p, Node* node, u64 count);
+// Where the handle of block `index` is, or null: the block is zeros.
+Handle* slot_of(const Process& p, const Node* node, u64 index);
 // Where block `index` of a file is to be read, or null: zeros. `is_cold`: the host has it.
 const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_cold);
 // The same to be written, of a private node; null: no memory, or cold.
 u8* block_to_write(const Process& p, Node* node, u64 index, bool is_whole, bool& is_cold);
+// Gives back the blocks from `from` on.
+void free_blocks(const Process& p, Node* node, u64 from);
 // Of a private node.
 Errno set_size(const Process& p, Node* node, u64 size);
 
@@ -51,6 +59,11 @@ struct Name {
 };
 inline constexpr u32 no_entry = ~u32{0};
 u32 find_entry(const Process& p, const Node* dir, Name name);  // position, or no_entry
+// The first position with a greater serial number.
+u32 first_entry_after(const Process& p, const Node* dir, u64 serial);
+// An index of a private directory as it is now; if there is no memory for it, none.
+void make_index(const Process& p, Node* dir);
+void drop_index(const Process& p, Node* dir);
 // Of a private directory; the name is new there.
 Errno add_entry(const Process& p, Node* dir, Name name, Handle node);
 void remove_entry(const Process& p, Node* dir, u32 position);
@@ -63,7 +76,7 @@ struct Place {
     Handle directory;        // where the last name stands
     Handle node;             // what has that name, or 0
     Name name;               // empty: the path ends in "." or "..", or is the directory itself
-    bool must_be_directory;  // the path ends in a slash
+    bool must_be_directory;  // the path ends in a slash; with LastLink::stays it may yet be none
 };
 
 // Room for a path with the symbolic links in it resolved; every resolution needs one.
@@ -82,8 +95,14 @@ private:
 
 // What is wrong with the bytes of a path or of a symbolic link: NUL, not UTF-8, or absolute.
 Errno check_text(const u8* text, u32 length);
-// Never leaves `start`. `follows`: a symbolic link at the end is followed.
-Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool follows,
+// Whether a symbolic link at the end of a path is followed.
+enum class LastLink : u32 {
+    stays,            // what makes, removes and renames is about the link itself
+    follows_a_slash,  // if there is a slash behind it
+    follows,
+};
+// Never leaves `start`.
+Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, LastLink last_link,
               const Scratch& scratch);
 
 }  // namespace gpurun::rt

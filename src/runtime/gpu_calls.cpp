@@ -1,4 +1,5 @@
-// The import module `gpu`: who am I, device time, blocks of the device heap, debug printing.
+// The import module `gpu`: who am I, device time, blocks of the device heap, debug printing. What
+// is done with long blocks is done piece by piece.
 #include "runtime/system.h"
 
 namespace gpurun::rt {
@@ -18,15 +19,21 @@ GuestBlock* guest_block(const Call& call, u32 number) {
     return found->block == 0 ? nullptr : found;
 }
 
-u32 alloc_block(const Call& call, u32 size) {
+Outcome give(const Call& call, u32 result) {
+    word(call.r.fp, 0) = result;
+    return call.done();
+}
+
+// A number up to `most` for a block of `size` bytes, and the block, as whoever had it last left it.
+// 0: there is none.
+u32 take_guest_block(const Call& call, u32 size, u32 most) {
     ProcessBlock* me = call.me;
-    if (size == 0) return 0;
     GuestBlock* all = at_handle<GuestBlock>(call.p, me->guest_blocks);
     u32 number = 0;
     while (number < me->guest_block_count && all[number].block != 0) number++;
     u64 used = me->guest_block_count * sizeof(GuestBlock);
     if (number == me->guest_block_count) {
-        if (number == max_guest_blocks) return 0;
+        if (number == most) return 0;
         if (me->guest_blocks == 0 || block_size(used) != block_size(used + sizeof(GuestBlock))) {
             Handle grown = take_copy(call.p, used + sizeof(GuestBlock),
                                      reinterpret_cast<const u8*>(all), used);
@@ -38,10 +45,32 @@ u32 alloc_block(const Call& call, u32 size) {
         me->guest_block_count++;
         all[number] = {0, 0};
     }
-    Handle block = take_zeroed(call.p, size);
+    Handle block = take_block(call.p, size);
     if (block == 0) return 0;
     all[number] = {block, size};
     return number + 1;
+}
+
+// The next piece of a block whose first `kept` bytes come from `from`, and the rest is zeros.
+// Progress is the block's number, and how many bytes are done. True: no more are left.
+bool fill_piece(Call& call, const u8* from, u32 kept) {
+    const GuestBlock* block = guest_block(call, u32(call.me->progress >> 32));
+    const u32 done = u32(call.me->progress), end = done < kept ? kept : block->size;
+    const u32 count = end - done < chunk_bytes ? end - done : u32(chunk_bytes);
+    call.r.chore = {at_handle<u8>(call.p, block->block) + done, done < kept ? from + done : nullptr,
+                    count, 0};
+    call.me->progress += count;
+    return done + count == block->size;
+}
+
+Outcome alloc_block(Call& call, u32 size) {
+    if (call.me->progress == 0) {
+        u32 number = size == 0 ? 0 : take_guest_block(call, size, max_guest_blocks);
+        if (number == 0) return give(call, 0);
+        call.me->progress = u64(number) << 32;
+    }
+    u32 number = u32(call.me->progress >> 32);
+    return fill_piece(call, nullptr, 0) ? give(call, number) : call.again();
 }
 
 void free_block(const Call& call, u32 number) {
@@ -51,36 +80,57 @@ void free_block(const Call& call, u32 number) {
     block->block = 0;
 }
 
-// The same number with another size; 0, and nothing changed, if there is no memory.
-u32 realloc_block(const Call& call, u32 number, u32 size) {
-    GuestBlock* block = guest_block(call, number);
-    if (block == nullptr) return number == 0 ? alloc_block(call, size) : 0;
+// The same number with another size; 0, and nothing changed, if there is no memory. Until it is
+// filled the new block has a number of its own.
+Outcome realloc_block(Call& call, u32 number, u32 size) {
+    if (number == 0) return alloc_block(call, size);
+    GuestBlock* old = guest_block(call, number);
+    if (old == nullptr) return give(call, 0);
     if (size == 0) {
         free_block(call, number);
-        return 0;
+        return give(call, 0);
     }
-    u32 kept = size < block->size ? size : block->size;
-    Handle grown = take_copy(call.p, size, at_handle<u8>(call.p, block->block), kept);
-    if (grown == 0) return 0;
-    give_block(call.p, block->block, block->size);
-    *block = {grown, size};
-    return number;
+    if (call.me->progress == 0) {
+        u32 other = take_guest_block(call, size, max_guest_blocks + 1);
+        if (other == 0) return give(call, 0);
+        call.me->progress = u64(other) << 32;
+        old = guest_block(call, number);  // the table may have moved
+    }
+    if (u32(call.me->progress) < size) {
+        fill_piece(call, at_handle<u8>(call.p, old->block), size < old->size ? size : old->size);
+        return call.again();
+    }
+    GuestBlock* other = guest_block(call, u32(call.me->progress >> 32));
+    give_block(call.p, old->block, old->size);
+    *old = *other;
+    other->block = 0;
+    return give(call, number);
 }
 
-// How many bytes were copied between a block, from `offset` on, and the guest's memory.
-u32 copy_block(Call& call, bool is_read) {
+// Between a block, from `offset` on, and the guest's memory. Gives how many bytes were copied.
+Outcome copy_block(Call& call, bool is_read) {
     u32 number = call.i32(), offset = call.i32(), address = call.i32(), count = call.i32();
     GuestBlock* block = guest_block(call, number);
     if (block == nullptr || !in_bounds(offset, count, block->size) ||
         call.in(address, count) == nullptr)
-        return 0;
-    u8* bytes = at_handle<u8>(call.p, block->block) + offset;
+        return give(call, 0);
+    const u32 done = u32(call.me->progress);
+    const u32 piece = count - done < chunk_bytes ? count - done : u32(chunk_bytes);
+    u8* bytes = at_handle<u8>(call.p, block->block) + offset + done;
     if (is_read) {
-        call.r.chore = {call.out(address, count), bytes, count, 0};
+        call.r.chore = {call.out(address + done, piece), bytes, piece, 0};
     } else {
-        call.r.chore = {bytes, call.in(address, count), count, 0};
+        call.r.chore = {bytes, call.in(address + done, piece), piece, 0};
     }
-    return count;
+    call.me->progress = done + piece;
+    return done + piece == count ? give(call, count) : call.again();
+}
+
+// One process's messages are shown while it runs: those that find no room wait for that.
+bool waits_for_host(const Call& call) {
+    SystemHeader& system = system_of(call.p);
+    return system.is_live && system.debug_capacity > 0 &&
+           load_shared(&system.debug_count) >= system.debug_capacity;
 }
 
 void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
@@ -92,14 +142,11 @@ void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
     record->kind = kind;
 }
 
-Outcome give(Call& call, u32 result) {
-    word(call.r.fp, 0) = result;
-    return call.done();
-}
-
 }  // namespace
 
 Outcome call_gpu(Call& call, SystemCall which) {
+    if (which >= SystemCall::debug_i32 && waits_for_host(call))
+        return call.ask_host(Request::output, 0, 0);
     switch (which) {
         case SystemCall::instance_id: return give(call, call.me->id);
         case SystemCall::instance_count: return give(call, system_of(call.p).process_count);
@@ -108,14 +155,14 @@ Outcome call_gpu(Call& call, SystemCall which) {
             set<u64>(call.r.fp, 0, monotonic_ns(call.p));
             return call.done();
         }
-        case SystemCall::alloc: return give(call, alloc_block(call, call.i32()));
+        case SystemCall::alloc: return alloc_block(call, call.i32());
         case SystemCall::realloc: {
             u32 number = call.i32(), size = call.i32();
-            return give(call, realloc_block(call, number, size));
+            return realloc_block(call, number, size);
         }
         case SystemCall::free: free_block(call, call.i32()); return call.done();
-        case SystemCall::read: return give(call, copy_block(call, true));
-        case SystemCall::write: return give(call, copy_block(call, false));
+        case SystemCall::read: return copy_block(call, true);
+        case SystemCall::write: return copy_block(call, false);
         case SystemCall::debug_i32: debug(call, DebugKind::i32, call.i32(), nullptr); break;
         case SystemCall::debug_i64: debug(call, DebugKind::i64, call.i64(), nullptr); break;
         case SystemCall::debug_f32: debug(call, DebugKind::f32, call.i32(), nullptr); break;

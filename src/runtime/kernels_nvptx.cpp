@@ -13,7 +13,9 @@
 #include "runtime/watch.h"
 // System calls: small rather than fast, for the time it takes to assemble them.
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#include "runtime/contents.cpp"
 #include "runtime/descriptors.cpp"
+#include "runtime/directories.cpp"
 #include "runtime/files.cpp"
 #include "runtime/gpu_calls.cpp"
 #include "runtime/path_calls.cpp"

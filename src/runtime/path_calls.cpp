@@ -16,12 +16,12 @@ struct PathCall {
     explicit PathCall(Call& c) : call(c), scratch(c.p) {}
 
     // Checks the descriptor first, then the path.
-    Errno find(u32 fd, u64 rights, u32 address, u32 length, bool follows) {
+    Errno find(u32 fd, u64 rights, u32 address, u32 length, LastLink last_link) {
         Errno error = get_directory(call, fd, rights, start);
         if (error != Errno::success) return error;
         const u8* path = call.in(address, length);
         if (path == nullptr) return Errno::fault;
-        place = resolve(call.owner(), start->node, path, length, follows, scratch);
+        place = resolve(call.owner(), start->node, path, length, last_link, scratch);
         return place.error;
     }
     // The directory of the last name, for a change.
@@ -153,7 +153,8 @@ Errno rename(PathCall& from, PathCall& to) {
     if (from.place.name.length == 0 || to.place.name.length == 0) return Errno::busy;
     Handle moved = from.place.node, target = to.place.node;
     bool is_directory = node_at(call.p, moved)->kind == NodeKind::directory;
-    if (to.place.must_be_directory && !is_directory) return Errno::notdir;
+    if ((from.place.must_be_directory || to.place.must_be_directory) && !is_directory)
+        return Errno::notdir;
     if (to.is_removed()) return Errno::noent;
     if (moved == target) return Errno::success;
     if (is_directory && is_within(call, to.place.directory, moved)) return Errno::inval;
@@ -240,7 +241,7 @@ Errno check_open(const PathCall& path, const OpenOptions& options) {
     if (kind == NodeKind::directory) {
         bool is_asked_for = options.oflags & oflag_directory;
         if (options.rights & right_fd_write && !is_asked_for) return Errno::isdir;
-        return options.oflags & oflag_trunc ? Errno::isdir : Errno::success;
+        return options.oflags & (oflag_creat | oflag_trunc) ? Errno::isdir : Errno::success;
     }
     if (options.oflags & oflag_directory || path.place.must_be_directory) return Errno::notdir;
     return options.oflags & oflag_trunc && !may(right_path_filestat_set_size) ? Errno::notcapable
@@ -296,11 +297,16 @@ Errno filestat_set_times(PathCall& path, u64 accessed, u64 modified, u32 flags) 
     return set_times(call.p, node_at(call.p, node), accessed, modified, flags);
 }
 
+// As the flags of a call say.
+LastLink last_link(u32 lookup) {
+    return lookup & lookup_symlink_follow ? LastLink::follows : LastLink::follows_a_slash;
+}
+
 // Arguments are read in their order; then the path is found, and `act` done.
 template <class Act>
-Outcome with_path(Call& call, PathCall& path, u32 fd, u64 rights, u32 at, u32 length, bool follows,
+Outcome with_path(Call& call, PathCall& path, u32 fd, u64 rights, u32 at, u32 length, LastLink last,
                   Act act) {
-    Errno error = path.find(fd, rights, at, length, follows);
+    Errno error = path.find(fd, rights, at, length, last);
     return call.done(error == Errno::success ? act() : error);
 }
 
@@ -311,10 +317,10 @@ Outcome call_two_paths(Call& call, SystemCall which) {
     u32 to_fd = call.i32(), to_at = call.i32(), to_length = call.i32();
     bool is_link = which == SystemCall::path_link;
     Errno error = from.find(fd, is_link ? right_path_link_source : right_path_rename_source, at,
-                            length, flags & lookup_symlink_follow);
+                            length, is_link ? last_link(flags) : LastLink::stays);
     if (error == Errno::success)
         error = to.find(to_fd, is_link ? right_path_link_target : right_path_rename_target, to_at,
-                        to_length, false);
+                        to_length, LastLink::stays);
     if (error != Errno::success) return call.done(error);
     return call.done(is_link ? link(from, to) : rename(from, to));
 }
@@ -328,48 +334,48 @@ Outcome call_path(Call& call, SystemCall which) {
     if (which == SystemCall::path_symlink) {
         u32 text = call.i32(), text_length = call.i32(), fd = call.i32(), at = call.i32(),
             length = call.i32();
-        return with_path(call, path, fd, right_path_symlink, at, length, false,
+        return with_path(call, path, fd, right_path_symlink, at, length, LastLink::stays,
                          [&] { return make_symlink(path, text, text_length); });
     }
     u32 fd = call.i32();
     switch (which) {
         case SystemCall::path_create_directory: {
             u32 at = call.i32(), length = call.i32();
-            return with_path(call, path, fd, right_path_create_directory, at, length, false,
-                             [&] { return create_directory(path); });
+            return with_path(call, path, fd, right_path_create_directory, at, length,
+                             LastLink::stays, [&] { return create_directory(path); });
         }
         case SystemCall::path_remove_directory: {
             u32 at = call.i32(), length = call.i32();
-            return with_path(call, path, fd, right_path_remove_directory, at, length, false,
-                             [&] { return remove_directory(path); });
+            return with_path(call, path, fd, right_path_remove_directory, at, length,
+                             LastLink::stays, [&] { return remove_directory(path); });
         }
         case SystemCall::path_unlink_file: {
             u32 at = call.i32(), length = call.i32();
-            return with_path(call, path, fd, right_path_unlink_file, at, length, false,
+            return with_path(call, path, fd, right_path_unlink_file, at, length, LastLink::stays,
                              [&] { return unlink_file(path); });
         }
         case SystemCall::path_filestat_get: {
             u32 flags = call.i32(), at = call.i32(), length = call.i32(), to = call.i32();
-            return with_path(call, path, fd, right_path_filestat_get, at, length,
-                             flags & lookup_symlink_follow, [&] {
-                                 return path.place.node == 0
-                                            ? Errno::noent
-                                            : put_filestat(call, node_at(call.p, path.place.node),
-                                                           to);
-                             });
+            return with_path(
+                call, path, fd, right_path_filestat_get, at, length, last_link(flags), [&] {
+                    return path.place.node == 0
+                               ? Errno::noent
+                               : put_filestat(call, node_at(call.p, path.place.node), to);
+                });
         }
         case SystemCall::path_filestat_set_times: {
             u32 flags = call.i32(), at = call.i32(), length = call.i32();
             u64 accessed = call.i64(), modified = call.i64();
             u32 times = call.i32();
             return with_path(call, path, fd, right_path_filestat_set_times, at, length,
-                             flags & lookup_symlink_follow,
+                             last_link(flags),
                              [&] { return filestat_set_times(path, accessed, modified, times); });
         }
         case SystemCall::path_readlink: {
             u32 at = call.i32(), length = call.i32(), buffer = call.i32(), size = call.i32(),
                 result_at = call.i32();
-            return with_path(call, path, fd, right_path_readlink, at, length, false,
+            return with_path(call, path, fd, right_path_readlink, at, length,
+                             LastLink::follows_a_slash,
                              [&] { return readlink(path, buffer, size, result_at); });
         }
         default: {  // path_open
@@ -381,9 +387,9 @@ Outcome call_path(Call& call, SystemCall which) {
             options.inheriting = call.i64();
             options.fdflags = call.i32();
             options.result_at = call.i32();
-            bool follows = options.lookup & lookup_symlink_follow &&
-                           !(options.oflags & oflag_creat && options.oflags & oflag_excl);
-            return with_path(call, path, fd, right_path_open, at, length, follows,
+            bool is_new = options.oflags & oflag_creat && options.oflags & oflag_excl;
+            return with_path(call, path, fd, right_path_open, at, length,
+                             is_new ? LastLink::follows_a_slash : last_link(options.lookup),
                              [&] { return open(path, options); });
         }
     }

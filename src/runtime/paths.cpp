@@ -34,6 +34,9 @@ struct Rest {
     }
 };
 
+// Bytes that symbolic links may put into a path altogether: then ELOOP. Bounds what a call takes.
+constexpr u32 max_link_text = 4 * max_path;
+
 bool is_dots(Name name, u32 count) {
     if (name.length != count) return false;
     for (u32 i = 0; i < count; i++)
@@ -65,7 +68,7 @@ Errno check_text(const u8* text, u32 length) {
     return length > 0 && text[0] == '/' ? Errno::perm : Errno::success;
 }
 
-Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool follows,
+Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, LastLink last_link,
               const Scratch& scratch) {
     const Process& p = owner.p;
     auto failed = [](Errno error) { return Place{error, 0, 0, {nullptr, 0}, false}; };
@@ -79,7 +82,7 @@ Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool
     Place place{Errno::success, start, start, {nullptr, 0}, false};
     Handle directory = start;
     // Ends: every turn takes a name off the path, and only max_symlinks links put names back.
-    for (u32 links = 0;;) {
+    for (u32 links = 0, link_text = 0;;) {
         Name name = rest.next();
         bool has_slash = rest.skip_slashes();
         bool is_last = rest.is_empty();
@@ -96,10 +99,12 @@ Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool
             u32 position = find_entry(p, dir, name);
             Handle found = position == no_entry ? 0 : entries_of(p, dir)[position].node;
             const Node* node = found == 0 ? nullptr : node_at(p, found);
-            if (node != nullptr && node->kind == NodeKind::symlink &&
-                (!is_last || has_slash || follows)) {
+            bool follows = !is_last || last_link == LastLink::follows ||
+                           (has_slash && last_link == LastLink::follows_a_slash);
+            if (node != nullptr && node->kind == NodeKind::symlink && follows) {
                 const u8* text = at_handle<u8>(p, node->content);
-                if (++links > max_symlinks) return failed(Errno::loop);
+                link_text += node->content_count;
+                if (++links > max_symlinks || link_text > max_link_text) return failed(Errno::loop);
                 if (node->content_count == 0) return failed(Errno::noent);
                 if (text[0] == '/') return failed(Errno::perm);
                 // A slash behind the link asks for a directory.
@@ -114,7 +119,8 @@ Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, bool
             }
             place = {Errno::success, directory, found, name, has_slash};
             if (!is_last && found == 0) return failed(Errno::noent);
-            if (found != 0 && (!is_last || has_slash) && node->kind != NodeKind::directory)
+            bool must_be_directory = !is_last || (has_slash && last_link != LastLink::stays);
+            if (found != 0 && must_be_directory && node->kind != NodeKind::directory)
                 return failed(Errno::notdir);
             if (found != 0 && !is_last) directory = found;
         }

@@ -40,13 +40,17 @@ Errno put_event(const Call& call, u32 address, const Subscription& subscription,
 // The monotonic time at which a clock's subscription is due. Relative ones count from when the
 // call began.
 u64 due_at(const Call& call, const Subscription& subscription, u64 began) {
-    u64 now = subscription.clock == wasi::clock_realtime
-                  ? realtime_ns(call.p) - monotonic_ns(call.p)
-                  : 0;  // what to take off an absolute time
-    if (subscription.flags & wasi::subclock_abstime)
-        return subscription.timeout > now ? subscription.timeout - now : 0;
-    u64 due = began + subscription.timeout;
-    return due < began ? ~u64{0} : due;
+    const bool is_absolute = subscription.flags & wasi::subclock_abstime;
+    u64 from = began, left = subscription.timeout;
+    if (is_absolute && subscription.clock == wasi::clock_monotonic) return subscription.timeout;
+    if (is_absolute) {
+        // Both clocks go on from what they were at the launch.
+        const SystemHeader& system = system_of(call.p);
+        if (subscription.timeout <= system.realtime) return 0;
+        from = system.monotonic;
+        left = subscription.timeout - system.realtime;
+    }
+    return from + left < from ? ~u64{0} : from + left;
 }
 
 // Is a descriptor ready? False: it will be when there is input.

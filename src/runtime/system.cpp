@@ -312,18 +312,13 @@ Handle begin_process(const Process& p, u32 id) {
     return block;
 }
 
-void end_process(const Process& p, Handle block, bool keeps) {
-    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-    Owner owner{p, me};
-    for (u32 fd = 0; fd < me->descriptor_count; fd++)
-        if (at_handle<Descriptor>(p, me->descriptors)[fd].kind != DescriptorKind::closed)
-            close_descriptor(owner, fd);
-    give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
-    me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
-    free_guest_blocks(p, me);
-    if (keeps) return;
-    // The tree of private nodes, one directory after another: a directory's entries lose their
-    // links, and its subdirectories are put on the list.
+namespace {
+
+// The tree of private nodes, one directory after another: a directory's entries lose their links,
+// and its subdirectories are put on the list.
+void free_files(const Owner& owner) {
+    const Process& p = owner.p;
+    ProcessBlock* me = owner.me;
     Handle list = 0;
     auto add = [&](Handle node) {
         if (node == 0 || is_base(p, node)) return;
@@ -347,13 +342,35 @@ void end_process(const Process& p, Handle block, bool keeps) {
         node->link_count = 0;
         drop_node(owner, directory);
     }
-    Handle streams[] = {me->input, me->output, me->error};
-    for (Handle stream : streams) {
-        if (stream == 0 || is_base(p, stream)) continue;
-        node_at(p, stream)->link_count = 0;
+    give_block(p, me->roots, max_preopens * sizeof(Handle));
+    give_block(p, me->copies, me->copy_capacity * sizeof(Handle));
+    me->roots = me->copies = me->copy_capacity = 0;
+}
+
+void free_stream(const Owner& owner, Handle& stream) {
+    if (stream != 0 && !is_base(owner.p, stream)) {
+        node_at(owner.p, stream)->link_count = 0;
         drop_node(owner, stream);
     }
-    give_block(p, me->roots, max_preopens * sizeof(Handle));
+    stream = 0;
+}
+
+}  // namespace
+
+void end_process(const Process& p, Handle block, bool keeps) {
+    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+    Owner owner{p, me};
+    for (u32 fd = 0; fd < me->descriptor_count; fd++)
+        if (at_handle<Descriptor>(p, me->descriptors)[fd].kind != DescriptorKind::closed)
+            close_descriptor(owner, fd);
+    give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
+    me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
+    free_guest_blocks(p, me);
+    free_stream(owner, me->input);
+    if (!keeps || !system_of(p).keeps_files) free_files(owner);
+    if (keeps) return;
+    free_stream(owner, me->output);
+    free_stream(owner, me->error);
     give_block(p, block, sizeof(ProcessBlock));
 }
 

@@ -102,7 +102,8 @@ void close_descriptor(const Owner& owner, u32 fd);
 
 // A fresh process's side of system memory. 0: no memory.
 Handle begin_process(const Process& p, u32 id);
-// Gives back all that is not for the host to look at; everything if `keeps` is false.
+// Gives back what the host will not look at: with `keeps`, all but the block, what was written to
+// the standard streams and, if the header says so, the files.
 void end_process(const Process& p, Handle block, bool keeps);
 
 // ---- what the host prints ----------------------------------------------------------

@@ -367,10 +367,10 @@ public:
     // Of a file or stream whose blocks are all here.
     std::string content(const Node& node) const {
         std::string all(node.size, '\0');
-        for (u64 i = 0; i < node.content_count && i * file_block < node.size; i++) {
-            Handle block = at<Handle>(node.content)[i];
-            if (block <= zero_block) continue;
-            std::memcpy(&all[i * file_block], at<u8>(block),
+        for (u64 i = 0; i * file_block < node.size; i++) {
+            const Handle* block = rt::slot_of(process_, &node, i);
+            if (block == nullptr || *block <= zero_block) continue;
+            std::memcpy(&all[i * file_block], at<u8>(*block),
                         std::min<u64>(file_block, node.size - i * file_block));
         }
         return all;
@@ -426,11 +426,10 @@ private:
     }
     void bring_block() {
         Node* node = at<Node>(me().request_node);
-        Handle& block = at<Handle>(node->content)[me().request_at];
-        if (me().request_at < node->content_count && block != 0) return;
+        Handle* block = rt::slot_of(process_, node, me().request_at);
+        if (block != nullptr && *block != 0) return;
         auto bytes = system_.image().read_block(node->host_id, me().request_at);
-        if (!bytes || blocks_to_bring == 0 || me().request_at >= node->content_count ||
-            !system_.bring(*bytes, block)) {
+        if (!bytes || blocks_to_bring == 0 || block == nullptr || !system_.bring(*bytes, *block)) {
             me().request_failed = 1;
             return;
         }

@@ -124,6 +124,29 @@ TEST_F(Paths, FollowLinksUpToALimit) {
     EXPECT_EQ(stat_error("f/" + std::string(4000, 'x')), Errno::nametoolong);
 }
 
+// What makes, removes and renames is about the link itself, with or without a slash behind it.
+TEST_F(Paths, WithASlashBehindALink) {
+    EXPECT_EQ(guest().symlink("none", "to_none"), Errno::success);
+    EXPECT_EQ(guest().remove_directory("to_none/"), Errno::notdir);
+    EXPECT_EQ(guest().remove_directory("to_none"), Errno::notdir);
+    EXPECT_EQ(guest().unlink("to_none/"), Errno::notdir);
+    EXPECT_EQ(guest().rename("to_none/", "moved"), Errno::notdir);
+    EXPECT_EQ(guest().make_directory("to_none/"), Errno::exist);
+    EXPECT_EQ(guest().symlink("a.txt", "to_none/"), Errno::exist);
+    EXPECT_EQ(stat("to_none/").type, filetype_directory);
+    EXPECT_EQ(stat("none").type, filetype_directory);
+    EXPECT_EQ(guest().remove_directory("none/"), Errno::success);
+    EXPECT_EQ(guest().unlink("to_none"), Errno::success);
+}
+
+TEST_F(Paths, DoNotMakeADirectoryOfThatName) {
+    constexpr u64 reads = all_rights & ~writing_rights;
+    EXPECT_EQ(open_error("d", oflag_creat, reads), Errno::isdir);
+    EXPECT_EQ(open_error("dlink", oflag_creat, reads), Errno::isdir);
+    EXPECT_EQ(open_error("d", oflag_creat | oflag_excl, reads), Errno::exist);
+    EXPECT_EQ(open_error("d", 0, reads), Errno::success);
+}
+
 TEST_F(Paths, ComeFromGuestMemory) {
     for (u32 at : {Caller::memory_size - 4, Caller::memory_size, ~0u, ~0u - 4}) {
         EXPECT_EQ(guest().call(SystemCall::path_filestat_get, {3, 0, at, 5, Caller::result}),

@@ -86,6 +86,19 @@ TEST_F(Poll, WaitsForClocks) {
     EXPECT_EQ(guest().me().deadline, ~u64{0});
 }
 
+// A machine whose clock was never set has been up for longer than the date says.
+TEST_F(Poll, WaitsForAClockThatIsBehind) {
+    system().header().realtime = 1000;
+    u64 begin = now(clock_monotonic);
+    clock(0, clock_realtime, now(clock_realtime) + 60'000'000'000, subclock_abstime);
+    poll(1);
+    ASSERT_EQ(guest().state(), ThreadState::sleeping);
+    EXPECT_NEAR(double(guest().me().deadline), double(begin + 60'000'000'000), 1e9);
+    guest().me().progress = 0;
+    clock(0, clock_realtime, 999, subclock_abstime);
+    EXPECT_EQ(poll(1), Errno::success);
+}
+
 TEST_F(Poll, RefusesWhatItDoesNotKnow) {
     clock(0, clock_monotonic, 0);
     EXPECT_EQ(poll(0), Errno::inval);

@@ -138,6 +138,7 @@ TEST_F(Processes, LeaveNothingBehindInThreads) {
 
 // Its files and streams stay for the host; all else goes.
 TEST_F(Processes, KeepWhatTheHostWants) {
+    options.keeps_files = true;
     make_file("n", "new");
     open("a.txt");
     guest().call_raw(SystemCall::alloc, {100'000});
@@ -155,6 +156,29 @@ TEST_F(Processes, KeepWhatTheHostWants) {
     EXPECT_EQ(*host::contents(system().used(), (*changes)[0].node), "new");
     rt::end_process(guest().process(), block, false);
     EXPECT_EQ(system().header().in_use, 0u);
+}
+
+// Files that nobody asked for make room for those of the next.
+TEST_F(Processes, LeaveNoFilesThatNobodyWants) {
+    SystemHeader& header = system().header();
+    header.size = header.bump + (256 << 10);
+    constexpr u32 kept = 128 + 3 * 128 + 64;  // what the host looks at, at the most
+    for (u32 id = 0; id < 200; id++) {
+        Caller g(system(), id);
+        ASSERT_TRUE(g.has_begun()) << id;
+        u32 fd = ~0u, done = 0;
+        ASSERT_EQ(g.open("a.txt", fd), Errno::success);
+        ASSERT_EQ(g.write(fd, "mine"), Errno::success);
+        ASSERT_EQ(g.make_directory("n"), Errno::success);
+        ASSERT_EQ(g.open("n/f", fd, oflag_creat), Errno::success);
+        ASSERT_EQ(g.write(fd, std::string(90'000, 'c'), &done), Errno::success);
+        ASSERT_EQ(done, 90'000u) << id;
+        Handle block = g.block();
+        g.end(true);
+        ASSERT_LE(header.in_use, (id + 1) * kept);
+        auto changes = host::changes(system().used(), block);
+        ASSERT_TRUE(changes && changes->empty());
+    }
 }
 
 // However little memory there is: it begins, or it takes nothing.
