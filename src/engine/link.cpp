@@ -11,6 +11,22 @@ namespace gpurun::engine {
 using wasm::ExternKind;
 using wasm::ValType;
 
+namespace {
+
+// "(func (param i32 i64) (result i32))"
+std::string signature(const wasm::TypeTable& types, u32 type) {
+    auto list = [&](const char* word, const std::vector<ValType>& values) {
+        if (values.empty()) return std::string();
+        std::string text = format(" (%s", word);
+        for (ValType value : values) text += " " + types.name(value);
+        return text + ")";
+    };
+    const wasm::FuncType& func = types[type].func;
+    return "(func" + list("param", func.params) + list("result", func.results) + ")";
+}
+
+}  // namespace
+
 // ---- imports -----------------------------------------------------------------------
 
 Result<void> Store::check_limits(const wasm::Limits& wanted, const Extern& given, u64 current) {
@@ -45,14 +61,14 @@ Result<void> Store::check_import(const wasm::Module& module, const std::vector<u
         case ExternKind::func: {
             u32 wanted = types[module.funcs[import.index].type];
             if (!types_.is_subtype(given.type, wanted))
-                return incompatible("a function of another type",
-                                    "one of type " + std::to_string(given.type));
+                return incompatible(signature(types_, wanted), signature(types_, given.type));
             return {};
         }
         case ExternKind::tag:
             if (types[module.tags[import.index].type] != given.type)
-                return incompatible("a tag of another type",
-                                    "one of type " + std::to_string(given.type));
+                return incompatible(
+                    "a tag of " + signature(types_, types[module.tags[import.index].type]),
+                    "one of " + signature(types_, given.type));
             return {};
         case ExternKind::global: {
             const wasm::GlobalType& wanted = module.globals[import.index].type;
@@ -175,9 +191,18 @@ Result<void> Store::write_instance(Instance& instance) {
     return space_->write_words(instance_table_ + instance.number_, {&instance.at_, 1});
 }
 
-Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Module> module_ptr,
+Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Module> module,
                                                std::span<const Extern> imports,
                                                const device::RunControl& control) {
+    Instance* instance = TRY(begin_instance(std::move(module), imports));
+    PhaseTimer timer(Phase::instantiate);
+    ThreadState state = TRY(space_->run(current_.at, control));
+    Completion completion = TRY(complete(state));
+    return Instantiated{instance, std::move(completion)};
+}
+
+Result<Instance*> Store::begin_instance(std::shared_ptr<const wasm::Module> module_ptr,
+                                        std::span<const Extern> imports) {
     PhaseTimer timer(Phase::instantiate);
     const wasm::Module& module = *module_ptr;
     CHECK(imports.size() == module.imports.size());
@@ -231,9 +256,7 @@ Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Modul
     Instance* finished = instance.get();
     instances_.push_back(std::move(instance));
     TRY(begin_thread(codes_[code].instantiate, finished->at_, {}));
-    ThreadState state = TRY(space_->run(current_.at, control));
-    Completion completion = TRY(complete(state));
-    return Instantiated{finished, std::move(completion)};
+    return finished;
 }
 
 std::optional<Extern> Store::find_export(const Instance& instance, std::string_view name) const {

@@ -59,13 +59,14 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
     if (file < 0) return file_error(path, std::strerror(errno));
     struct stat info;
     std::vector<u8> bytes;
-    const char* problem = nullptr;
+    const char *problem = nullptr, *larger = is_wanted ? too_large : "is larger than 1 GiB";
     if (fstat(file, &info) != 0) {
         problem = std::strerror(errno);
     } else if (S_ISDIR(info.st_mode)) {
-        problem = "is a directory, expected a .wasm or .wat file";
+        problem = is_wanted ? "is a directory, expected a .wasm or .wat file"
+                            : "is a directory, expected a file";
     } else if (info.st_size >= s64(most)) {
-        problem = too_large;
+        problem = larger;
     } else {
         bytes.resize(S_ISREG(info.st_mode) ? usize(info.st_size) + 1 : chunk);
         usize size = 0;
@@ -76,7 +77,7 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
             if (got < 0) problem = std::strerror(errno);
             if (got <= 0) break;
             size += usize(got);
-            if (size == most) problem = too_large;
+            if (size == most) problem = larger;
             if (is_wanted && !is_wanted(as_text(bytes).substr(0, std::min(size, chunk)))) break;
         }
         bytes.resize(size);

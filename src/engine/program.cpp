@@ -138,6 +138,8 @@ public:
         return block_;
     }
     bool was_output_closed() const { return is_closed_; }
+    std::vector<DebugRecord> take_records() { return std::move(records_); }
+    u64 dropped_records() const { return dropped_; }
 
 private:
     Result<void> set_state(ThreadState state) {
@@ -152,7 +154,7 @@ private:
     // Takes away what the process has written, in the order of the streams.
     Result<void> drain() {
         if (TRY(block()) == 0) return {};
-        if (options_.take_record) TRY(drain_records());
+        TRY(drain_records());
         ProcessBlock me = TRY(process());
         for (int stream : {1, 2}) {
             u64 at = offset_of(stream == 1 ? me.output : me.error);
@@ -177,7 +179,15 @@ private:
         if (offset_of(at) + size > system_.size())
             return Error{"system memory is damaged: debug records"};
         TRY(system_.read(offset_of(at), {reinterpret_cast<u8*>(records.data()), size}));
-        for (const DebugRecord& record : records) options_.take_record(record);
+        dropped_ += count - records.size();
+        for (const DebugRecord& record : records) {
+            if (options_.take_record)
+                options_.take_record(record);
+            else if (records_.size() < capacity)
+                records_.push_back(record);
+            else
+                dropped_++;
+        }
         return write_value<u64>(system_, count_at, 0);
     }
 
@@ -271,6 +281,8 @@ private:
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
+    std::vector<DebugRecord> records_;  // as many as there is room for on the device
+    u64 dropped_ = 0;
 };
 
 }  // namespace
@@ -387,9 +399,10 @@ Result<ProgramEnding> run_program(device::Device& device,
     TRY(store->offer(options.host_functions));
     std::vector<Extern> imports = TRY(store->system_imports(*module));
     ProgramEnding ending;
-    Store::Instantiated made = TRY(store->instantiate(module, imports, control));
-    ending.completion = std::move(made.completion);
     Runner runner(system, *store, options, control);
+    Instance* instance = TRY(store->begin_instance(module, imports));
+    ThreadState initialised = TRY(runner.run());
+    ending.completion = TRY(store->complete(initialised));
     // Libraries have an initialiser of their own.
     std::vector<std::pair<std::string, std::vector<Value>>> calls;
     if (options.function != "_start" && module->find_export("_initialize"))
@@ -398,7 +411,7 @@ Result<ProgramEnding> run_program(device::Device& device,
     for (const auto& [name, arguments] : calls) {
         if (ending.completion.kind != Completion::Kind::returned) break;
         ending.has_begun = name == options.function;
-        std::optional<Extern> func = store->find_export(*made.instance, name);
+        std::optional<Extern> func = store->find_export(*instance, name);
         if (!func || func->kind != wasm::ExternKind::func)
             return Error{format("no exported function \"%s\"", name.c_str())};
         TRY(store->begin_call(*func, arguments));
@@ -419,8 +432,8 @@ Result<ProgramEnding> run_program(device::Device& device,
             host::write_back(ending.left.arena, ending.block, *ending.left.image);
         if (!written) ending.files = written.error();
     }
-    ending.debug = host::debug_records(ending.left.arena);
-    ending.debug_dropped = host::debug_dropped(ending.left.arena);
+    ending.debug = runner.take_records();
+    ending.debug_dropped = runner.dropped_records();
     return ending;
 }
 

@@ -113,6 +113,11 @@ public:
                                      std::span<const Extern> imports,
                                      const device::RunControl& control);
 
+    // The same, begun but not run: for whoever goes on with the thread and then calls complete().
+    Result<Instance*> begin_instance(std::shared_ptr<const wasm::Module> module,
+                                     std::span<const Extern> imports);
+    Result<Completion> complete(ThreadState state);
+
     std::optional<Extern> find_export(const Instance& instance, std::string_view name) const;
 
     // Arguments must fit the function's parameters (type_of tells them).
@@ -194,7 +199,6 @@ private:
     Result<Extern> make_memory(const wasm::MemoryType& memory);
     Result<void> write_instance(Instance& instance);
     Result<void> begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words);
-    Result<Completion> complete(ThreadState state);
     Result<std::vector<Frame>> backtrace();
     Result<u32> exit_code();
     Result<u64> read_wide(u32 index);

@@ -32,9 +32,10 @@ Result<bool> write_stream(int stream, std::string_view bytes) {
             poll(&wait, 1, 100);
             continue;
         }
+        // Messages that cannot be shown are no reason to end what is said about.
+        if (count < 0 && errno != EINTR && stream == STDERR_FILENO) return false;
         if (count < 0 && errno != EINTR)
-            return Error{format("cannot write to standard %s: %s", stream == 1 ? "output" : "error",
-                                std::strerror(errno))};
+            return Error{format("cannot write to standard output: %s", std::strerror(errno))};
         if (count > 0) bytes.remove_prefix(usize(count));
     }
     return true;

@@ -126,13 +126,6 @@ Outcome copy_block(Call& call, bool is_read) {
     return done + piece == count ? give(call, count) : call.again();
 }
 
-// One process's messages are shown while it runs: those that find no room wait for that.
-bool waits_for_host(const Call& call) {
-    SystemHeader& system = system_of(call.p);
-    return system.is_live && system.debug_capacity > 0 &&
-           load_shared(&system.debug_count) >= system.debug_capacity;
-}
-
 void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
     DebugRecord* record = next_debug_record(call);
     if (record == nullptr) return;
@@ -145,8 +138,6 @@ void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
 }  // namespace
 
 Outcome call_gpu(Call& call, SystemCall which) {
-    if (which >= SystemCall::debug_i32 && waits_for_host(call))
-        return call.ask_host(Request::output, 0, 0);
     switch (which) {
         case SystemCall::instance_id: return give(call, call.me->id);
         case SystemCall::instance_count: return give(call, system_of(call.p).process_count);

@@ -194,7 +194,8 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     if (which >= SystemCall::count)
         return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
     const bool is_traced = system.is_traced;
-    if (is_traced && system.is_live && !has_room_for_trace(call))
+    const bool leaves_records = is_traced || which >= SystemCall::debug_i32;
+    if (leaves_records && system.is_live && !has_room_for_records(call))
         return call.ask_host(Request::output, 0, 0);
     const u32 first_word = word(r.fp, 0);
     Outcome outcome = serve(call, which);

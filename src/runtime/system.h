@@ -110,7 +110,8 @@ void end_process(const Process& p, Handle block, bool keeps);
 
 // Null: there is no room for more.
 DebugRecord* next_debug_record(const Call& call);
-bool has_room_for_trace(const Call& call);
+// For those of one call. Without it, what a live process leaves waits for the host to take some.
+bool has_room_for_records(const Call& call);
 // Notes a call that has ended, with the first word of its arguments as it was.
 void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome);
 

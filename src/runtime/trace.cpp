@@ -30,9 +30,10 @@ DebugRecord* next_debug_record(const Call& call) {
     return record;
 }
 
-bool has_room_for_trace(const Call& call) {
+bool has_room_for_records(const Call& call) {
     const SystemHeader& system = system_of(call.p);
-    return system.debug_count < system.debug_capacity;
+    constexpr u32 most = 2;  // its own, and that it was made
+    return system.debug_count == 0 || system.debug_count + most <= system.debug_capacity;
 }
 
 void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome) {

@@ -11,7 +11,7 @@ gpu-run: no file given; gpu-run --help shows how to call it
 
 $ mkdir folder; gpu-run folder; gpu-run wast folder; gpu-run objdump folder
 gpu-run: folder: is a directory, expected a .wasm or .wat file
-gpu-run: folder: is a directory, expected a .wasm or .wat file
+gpu-run: folder: is a directory, expected a file
 folder: 0 passed, 1 failed
 gpu-run: folder: is a directory, expected a .wasm or .wat file
 [1]

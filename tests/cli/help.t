@@ -28,8 +28,8 @@ Options:
   --dir-ro HOST[::GUEST] ...  the same, but only to read
   --env NAME[=VALUE] ...      a variable of the program's environment
   --argv0 NAME                the program's name, as it sees it
-  --stdin FILE                standard input from a file, for every process
-  --out DIR                   with --instances: output and changed files of each process go to DIR/<number>/
+  --stdin FILE                standard input from a file; all of many processes get all of it
+  --out DIR                   with --instances: a new folder for what each wrote and changed, and how it ended
   --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
   -q,--quiet                  say nothing but what goes wrong

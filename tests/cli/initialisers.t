@@ -32,3 +32,23 @@ hi
 $ gpu-run --device cpu --instances 3 loud.wat
 gpu-run: loud.wat: its initialisation writes output, which only one process alone can have
 [1]
+
+# Of one process it may sleep and read, too.
+$ cat > slow.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+>   (func $start
+>     (i32.store (i32.const 116) (i32.const 1))
+>     (i64.store (i32.const 124) (i64.const 50000000))
+>     (drop (call $poll (i32.const 100) (i32.const 200) (i32.const 1) (i32.const 12)))
+>     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8))))
+>   (func (export "_start")
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
+>   (start $start))
+> X
+$ echo input | gpu-run --device cpu slow.wat
+input

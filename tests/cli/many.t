@@ -33,13 +33,16 @@ gpu-run: 100 processes, and how they ended:
          1    1.0%          5  trap: unreachable in broken at 0xae
 [134]
 
-$ gpu-run --instances 100 --out out x.wat; cat out/99/stdout
+$ gpu-run --instances 100 --out out x.wat; cat out/99.stdout; sed -n "1p;6p;99p" out/results.jsonl
 gpu-run: 100 processes, and how they ended:
      count   share      first  ending
         97   97.0%          0  exit 0
          2    2.0%         98  exit 3
          1    1.0%          5  trap: unreachable in broken at 0xae
 Hello.
+{"process": 0, "ending": "exit", "exit_code": 0}
+{"process": 5, "ending": "trap", "exit_code": 134, "trap": "unreachable", "function": "broken", "offset": 174}
+{"process": 98, "ending": "exit", "exit_code": 3}
 
 $ gpu-run --instances 3 --invoke f x.wat {}
 1	trap: integer divide by zero in f at 0xe9
@@ -87,7 +90,7 @@ gpu-run: x.wat: trap: integer divide by zero
 [134]
 
 # Colours are for terminals.
-$ terminal() { script -qec "$1" /dev/null < /dev/null | tr -d '\r' | sed 's/\x1b/ESC/g'; }; terminal 'gpu-run nowhere.wasm'; terminal 'gpu-run --instances 100 --out out --device cpu x.wat'
+$ terminal() { script -qec "$1" /dev/null < /dev/null | tr -d '\r' | sed 's/\x1b/ESC/g'; }; terminal 'gpu-run nowhere.wasm'; terminal 'gpu-run --instances 100 --out out2 --device cpu x.wat'
 ESC[1;31mgpu-run:ESC[0m nowhere.wasm: No such file or directory
 ESC[1mgpu-run:ESC[0m 100 processes, and how they ended:
      count   share      first  ending

@@ -87,7 +87,7 @@ gpu-run: --env takes NAME=VALUE or NAME, not ""
 [1]
 
 $ gpu-run --stdin nowhere hello.wat
-gpu-run: nowhere: No such file or directory
+gpu-run: --stdin nowhere: No such file or directory
 [1]
 
 $ gpu-run --seed -1 hello.wat
@@ -113,7 +113,7 @@ gpu-run: memory.wat: unknown import "env" "memory"; the runtime offers wasi_snap
 [1]
 
 $ echo '(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32))) (func (export "_start"))' > type.wat; gpu-run type.wat
-gpu-run: type.wat: incompatible import type: expected a function of another type, got one of type 4 (import "wasi_snapshot_preview1" "fd_close")
+gpu-run: type.wat: incompatible import type: expected (func (param i64) (result i32)), got (func (param i32) (result i32)) (import "wasi_snapshot_preview1" "fd_close")
 [1]
 
 # Modules that are no programs.
@@ -157,21 +157,20 @@ gpu-run: --dir needs a value; gpu-run --help lists the options
 [2]
 
 # Where many leave what they did.
-$ gpu-run --instances 3 --out out show.wat {} < /dev/null; find out | sort; cat out/2/stdout | tr '\0' '|'; echo
+$ gpu-run --instances 3 --out out show.wat {} < /dev/null; find out | sort; cat out/2.stdout | tr '\0' '|'; echo
 gpu-run: 3 processes: exit 0
 out
-out/0
-out/0/stderr
-out/0/stdout
-out/1
-out/1/stderr
-out/1/stdout
-out/2
-out/2/stderr
-out/2/stdout
+out/0.stderr
+out/0.stdout
+out/1.stderr
+out/1.stdout
+out/2.stderr
+out/2.stdout
+out/results.jsonl
 show.wat|2|
 
-$ gpu-run --instances 3 --out out --stdin in.txt show.wat {}; cat out/2/stdout | tr '\0' '|'
+$ gpu-run --instances 3 --out out --stdin in.txt show.wat {}; rm -r out; gpu-run --instances 3 --out out --stdin in.txt show.wat {}; cat out/2.stdout | tr '\0' '|'
+gpu-run: --out out: is not empty; remove what is there, or name another folder
 gpu-run: 3 processes: exit 6
 show.wat|2|input
 
@@ -182,6 +181,82 @@ gpu-run: --out in.txt: Not a directory
 $ gpu-run --instances 2 --out in.txt/x hello.wat
 gpu-run: --out in.txt/x: Not a directory
 [1]
+
+$ printf -- '--out out3 hello.wat\n--out ./out3 hello.wat\n' > jobs; gpu-run batch jobs
+gpu-run: --out ./out3: two jobs have it; give each its own
+[1]
+
+# A file that a process calls stdout, and what it writes there, are two things.
+$ cat > name.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "path_open"
+>     (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+>   (data (i32.const 16) "stdout")
+>   (func (export "_start")
+>     (drop (call $open (i32.const 3) (i32.const 0) (i32.const 16) (i32.const 6) (i32.const 1)
+>       (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 32)))
+>     (drop (call $write (i32.load (i32.const 32)) (i32.const 0) (i32.const 1) (i32.const 36)))))
+> X
+$ mkdir empty; gpu-run --instances 2 --out named --dir empty::/ name.wat; wc -c named/1.stdout named/1/stdout
+gpu-run: 2 processes: exit 0
+0 named/1.stdout
+6 named/1/stdout
+6 total
+
+# Standard input of many: all of it for each, if they read at all.
+$ echo piped | gpu-run --instances 3 show.wat 2>&1 | tr '\0' '|'
+gpu-run: 3 processes, the first 0: exit 6
+show.wat|piped
+$ echo piped | gpu-run --instances 3 --stdin in.txt show.wat 2>&1 | tr '\0' '|'
+gpu-run: 3 processes, the first 0: exit 6
+show.wat|input
+$ gpu-run --instances 2 show.wat <&- 2>&1 | tr '\0' '|'; echo
+gpu-run: 2 processes, the first 0: exit 0
+show.wat|
+$ (sleep 0.5; echo late) | gpu-run --timeout 100ms --instances 2 show.wat
+gpu-run: timeout: standard input has not ended in time; --timeout gives it more
+[124]
+$ (sleep 0.5; echo late) | gpu-run --instances 2 hello.wat
+gpu-run: 2 processes, the first 0: exit 0
+Hello.
+$ printf -- 'show.wat\n--stdin in.txt show.wat\n' > jobs; echo piped | gpu-run batch jobs 2>&1 | tr '\0' '|'
+gpu-run: job 1, show.wat
+gpu-run: process 0: exit 6
+show.wat|piped
+gpu-run: job 2, show.wat
+gpu-run: process 0: exit 6
+show.wat|input
+$ gpu-run --instances 2 --stdin . show.wat; gpu-run --stdin . show.wat
+gpu-run: --stdin .: is a directory, expected a file
+gpu-run: --stdin .: is a directory, expected a file
+[1]
+
+# Messages that cannot be written do not change how a program ends.
+$ gpu-run --stdin in.txt show.wat 2> /dev/full > /dev/null; gpu-run --instances 2 --stdin in.txt show.wat 2> /dev/full > /dev/null
+[6]
+
+# What a guest notes shows while it runs, however much it is.
+$ cat > notes.wat <<'X'
+> (module
+>   (import "gpu" "debug_i32" (func $debug (param i32)))
+>   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+>   (func (export "_start") (local $i i32)
+>     (loop $next
+>       (call $debug (local.get $i))
+>       (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9000))))
+>     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+>     (call $debug (i32.load8_u (i32.const 16)))))
+> X
+$ mkfifo pipe; (gpu-run notes.wat < pipe 2> notes.txt &) ; exec 9> pipe; while [ $(wc -l < notes.txt) -lt 9000 ]; do sleep 0.05; done; tail -n 1 notes.txt; echo A >&9; exec 9>&-; while [ $(wc -l < notes.txt) -lt 9001 ]; do sleep 0.05; done; tail -n 1 notes.txt
+8999
+65
+$ gpu-run notes.wat < /dev/null 2>&1 | wc -l
+9001
 
 $ gpu-run --out out hello.wat; gpu-run --each hello.wat
 gpu-run: --out is for many processes: --instances N

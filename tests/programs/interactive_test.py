@@ -251,10 +251,11 @@ def interrupted_at_terminal(bench):
 def interrupted_many(bench):
     """Those that run, those that wait, and those that never began: what was made is in --out."""
     with bench.start("sleep", flags=["--dir", ".::/", "--instances", "50", "--out", "out"]) as process:
+        process.stdin.close()  # they get all of it, so they wait for its end
         time.sleep(bench.begin_seconds)
         process.send_signal(signal.SIGINT)
         expect(wait_for(process), 130, "exit code")
-    expect(bench.file("out/0/stdout"), "ready\n", "out/0/stdout")
+    expect(bench.file("out/0.stdout"), "ready\n", "out/0.stdout")
     expect(bench.file("out/0/made.txt"), MADE, "out/0/made.txt")
     expect(bench.file("made.txt"), None, "made.txt in the folder given")
 

@@ -7,6 +7,7 @@
 N skipped.
 """
 import collections
+import json
 import os
 import pathlib
 import re
@@ -146,14 +147,18 @@ def isolation_of_files(options, folder):
     (folder / "files/base.txt").write_text("here before\n")
     run = Run(options, folder, count, "c_isolation", "{}", flags=["--dir", "files::/", "--out", "out"])
     expect(run.code, 0, "exit code")
-    expect(sorted(path.name for path in (folder / "out").iterdir()), sorted(map(str, range(count))), "out")
+    names = [f"{number}{ending}" for number in range(count) for ending in ("", ".stdout", ".stderr")]
+    expect(sorted(path.name for path in (folder / "out").iterdir()), sorted(names + ["results.jsonl"]), "out")
+    lines = [json.loads(line) for line in (folder / "out/results.jsonl").read_text().splitlines()]
+    expect(lines, [{"process": number, "ending": "exit", "exit_code": 0} for number in range(count)], "results.jsonl")
     for number in range(count):
         own = folder / "out" / str(number)
         text = f"{number} wrote this\n"
         expect({str(path.relative_to(own)): path.read_text() for path in own.rglob("*") if path.is_file()},
-               {"stdout": f"process {number} of its own: ok\n", "stderr": f"{number} on standard error\n",
-                f"private-{number}.txt": text, "common.txt": text, "sub/deep.txt": text,
+               {f"private-{number}.txt": text, "common.txt": text, "sub/deep.txt": text,
                 "base.txt": "here before\n" + text}, f"out/{number}")
+        expect((folder / f"out/{number}.stdout").read_text(), f"process {number} of its own: ok\n", "stdout")
+        expect((folder / f"out/{number}.stderr").read_text(), f"{number} on standard error\n", "stderr")
 
 
 def unique_chars_of(options, folder, count):

@@ -134,8 +134,8 @@ def no_form(done):
 def outcomes_of_many(done, out, files, instances):
     """The outcome of each process of a run with --instances N --out DIR.
 
-    DIR/<id>/stdout and DIR/<id>/stderr hold what the process printed, other files below DIR/<id>
-    are those that it changed. Lines "gpu-run: N processes: exit 0" on standard error tell how they
+    DIR/<id>.stdout and DIR/<id>.stderr hold what the process printed, files below DIR/<id> are
+    those that it changed. Lines "gpu-run: N processes: exit 0" on standard error tell how they
     ended; one that should not be there is held against all.
     """
     endings = collections.Counter()
@@ -149,7 +149,7 @@ def outcomes_of_many(done, out, files, instances):
     code, = endings
     if done.returncode != code:
         raise Mismatch(f"all ended with {code}, gpu-run with {done.returncode}")
-    return [Outcome((out / str(number) / "stdout").read_bytes(), (out / str(number) / "stderr").read_bytes(), code,
+    return [Outcome((out / f"{number}.stdout").read_bytes(), (out / f"{number}.stderr").read_bytes(), code,
                     [out / str(number), files]) for number in range(instances)]
 
 

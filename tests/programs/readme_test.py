@@ -25,7 +25,8 @@ def main():
     os.environ["PATH"] = "/usr/bin:" + os.environ["PATH"]  # the compilers of the packages
     text = (common.ROOT / "README.md").read_text()
     section = re.search(r"^## Programs$(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
-    lines = [line[4:] for line in section.splitlines() if line.startswith("    ")]
+    blocks = re.findall(r"^    \$ .*\n(?:    .*\n)*", section, re.MULTILINE)  # others are not for here
+    lines = [line[4:] for block in blocks for line in block.splitlines()]
     counts = common.Counts(options.verbose)
     with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
         os.symlink(common.ROOT / "examples", f"{scratch}/examples")

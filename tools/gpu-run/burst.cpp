@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <unordered_map>
 
@@ -14,7 +12,9 @@
 #include "endings.h"
 #include "engine/load.h"
 #include "interrupt.h"
+#include "out_folder.h"
 #include "output.h"
+#include "piped_input.h"
 #include "report.h"
 
 namespace gpurun::tool {
@@ -134,32 +134,6 @@ bool ended_alike(const std::vector<Group>& groups) {
         groups, [&](const Group& group) { return group.ending == groups[0].ending; });
 }
 
-Result<void> write_file(const std::string& path, const std::string& text) {
-    FILE* file = std::fopen(path.c_str(), "wb");
-    bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    int problem = errno;
-    if (file && std::fclose(file) != 0) is_written = false;
-    if (!is_written) return Error{path + ": " + std::strerror(problem)};
-    return {};
-}
-
-// DIR/<number>/stdout, stderr and changed files.
-Result<void> store_outputs(const engine::BurstReport& report, u32 job,
-                           const std::vector<Group>& groups, const std::string& out) {
-    std::error_code problem;
-    for (const Group& group : groups) {
-        for (u32 id : group.processes) {
-            std::string folder = out + "/" + std::to_string(id);
-            std::filesystem::create_directories(folder, problem);
-            if (problem) return Error{folder + ": " + problem.message()};
-            TRY(write_file(folder + "/stdout", group.output));
-            TRY(write_file(folder + "/stderr", group.error));
-            TRY(report.store_files(id, folder, job));
-        }
-    }
-    return {};
-}
-
 int exit_code(const std::vector<Group>& groups) {
     bool some_stopped = false, some_trapped = false;
     std::optional<u32> common;
@@ -190,11 +164,32 @@ Result<engine::BurstJob> make_job(const RunOptions& options) {
     burst.is_watched = options.is_watched;
     burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
     burst.system = TRY(system_options(options));
-    // Before the work, so that it is not for nothing.
-    std::error_code problem;
-    if (!options.out.empty()) std::filesystem::create_directories(options.out, problem);
-    if (problem) return Error{"--out " + options.out + ": " + problem.message()};
+    if (!options.out.empty()) TRY(prepare_out(options.out));
     return engine::BurstJob{std::move(module), std::move(burst)};
+}
+
+// What one job stores is not for another to write over.
+Result<void> check_folders(std::span<const RunOptions> jobs) {
+    for (usize i = 0; i < jobs.size(); i++)
+        for (usize k = 0; k < i && !jobs[i].out.empty(); k++) {
+            std::error_code problem;
+            if (!jobs[k].out.empty() &&
+                std::filesystem::equivalent(jobs[i].out, jobs[k].out, problem))
+                return Error{"--out " + jobs[i].out + ": two jobs have it; give each its own"};
+        }
+    return {};
+}
+
+// Standard input for those that want it and have no other. False: it was not there in time.
+Result<bool> add_input(std::vector<engine::BurstJob>& jobs, std::optional<double> timeout) {
+    std::optional<std::vector<u8>> input;
+    for (engine::BurstJob& job : jobs) {
+        if (job.options.system.input || !reads_input(*job.module)) continue;
+        if (!input) input = TRY(piped_input(run_control(timeout)));
+        if (!input) return false;
+        job.options.system.input = *input;
+    }
+    return true;
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
@@ -206,7 +201,12 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
     u64 dropped = 0;
     std::vector<DebugRecord> records = report.debug(dropped, job);
     say_debug(records, dropped);
-    if (!options.out.empty()) TRY(store_outputs(report, job, groups, options.out));
+    if (!options.out.empty()) {
+        std::vector<OutGroup> stored;
+        for (const Group& group : groups)
+            stored.push_back({group.completion, group.output, group.error, group.processes});
+        TRY(store_out(options.out, report, job, stored));
+    }
     bool all_succeeded = std::ranges::all_of(
         groups, [](const Group& group) { return is_success(group.completion); });
     if (!is_program) {
@@ -226,6 +226,14 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
 Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     std::vector<engine::BurstJob> made;
     for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job)));
+    TRY(check_folders(jobs));
+    if (!TRY(add_input(made, options.timeout))) {
+        say(was_interrupted()
+                ? "interrupted before standard input had ended"
+                : "timeout: standard input has not ended in time; --timeout gives it more",
+            Tone::bad);
+        return was_interrupted() ? exit_interrupted : exit_timeout;
+    }
     TRY(check_report(options.report));
     auto device = TRY(choose_device(options.device, true));
     if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))

@@ -180,10 +180,12 @@ void add_run_options(CLI::App& app, RunOptions& run) {
         ->allow_extra_args(false)
         ->take_all();
     app.add_option("--argv0", run.argv0, "the program's name, as it sees it")->type_name("NAME");
-    app.add_option("--stdin", run.input, "standard input from a file, for every process")
+    app.add_option("--stdin", run.input,
+                   "standard input from a file; all of many processes get all of it")
         ->type_name("FILE");
-    app.add_option("--out", run.out,
-                   "with --instances: output and changed files of each process go to DIR/<number>/")
+    app.add_option(
+           "--out", run.out,
+           "with --instances: a new folder for what each wrote and changed, and how it ended")
         ->type_name("DIR");
     add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count, "a number");
     app.add_flag("--poison", run.is_watched,

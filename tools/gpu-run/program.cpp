@@ -65,7 +65,11 @@ Result<host::SystemOptions> system_options(const RunOptions& options) {
     system.keeps_files = !options.out.empty();
     system.is_traced = options.trace;
     system.debug_capacity = options.trace && options.instances ? traced_records : debug_records;
-    if (!options.input.empty()) system.input = TRY(engine::read_file(options.input));
+    if (!options.input.empty()) {
+        Result<std::vector<u8>> input = engine::read_file(options.input);
+        if (!input) return Error{"--stdin " + input.error().message};
+        system.input = std::move(*input);
+    }
     return system;
 }
 

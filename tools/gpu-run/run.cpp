@@ -92,12 +92,10 @@ Result<int> run(const RunOptions& options) {
     program.arguments = *arguments;
     program.system = TRY(system_options(options));
     if (!options.dump.empty()) program.dump = TRY(make_dump_folder(options, *module));
-    if (options.trace)
-        program.take_record = [](const DebugRecord& record) { say_more(engine::describe(record)); };
+    program.take_record = [](const DebugRecord& record) { say_more(engine::describe(record)); };
     Result<engine::ProgramEnding> ending = engine::run_program(*device, module, program, control);
     if (!ending) return error(ending.error().message);
     if (options.stats) say_phases();
-    say_debug(ending->debug, ending->debug_dropped);
     for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
     if (ending->files) say(ending->files->to_string());
     if (ending->dump) say("--dump " + ending->dump->to_string(), Tone::bad);
