@@ -118,7 +118,9 @@ public:
             // Short slices at first, so that a prompt shows at once; longer ones cost less.
             control.slice = std::min(control.slice + std::chrono::milliseconds(2),
                                      std::chrono::microseconds(20'000));
+            if (options_.is_profiled) control.slice = sampling_slice;
             ThreadState state = TRY(store_.space().run(store_.thread(), control));
+            if (options_.is_profiled && state == ThreadState::ready) TRY(sampler_.look(store_));
             TRY(drain());
             if (is_closed_) return ThreadState::ready;
             bool goes_on = state == ThreadState::ready;
@@ -140,8 +142,11 @@ public:
     bool was_output_closed() const { return is_closed_; }
     std::vector<DebugRecord> take_records() { return std::move(records_); }
     u64 dropped_records() const { return dropped_; }
+    const Sampler& sampler() const { return sampler_; }
 
 private:
+    static constexpr std::chrono::microseconds sampling_slice{500};
+
     Result<void> set_state(ThreadState state) {
         const u32 word = u32(state);
         return store_.space().write_words(store_.thread() + thread_state, {&word, 1});
@@ -283,6 +288,7 @@ private:
     bool is_closed_ = false;
     std::vector<DebugRecord> records_;  // as many as there is room for on the device
     u64 dropped_ = 0;
+    Sampler sampler_;
 };
 
 }  // namespace
@@ -425,6 +431,7 @@ Result<ProgramEnding> run_program(device::Device& device,
         Result<void> written = options.dump->write(0, state, store->space());
         if (!written) ending.dump = written.error();
     }
+    ending.samples = runner.sampler().samples(*store);
     store.reset();  // it uses what is taken
     ending.left = TRY(system.take());
     if (ending.block) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/profile.h"
 #include "engine/store.h"
 #include "host/console.h"
 #include "host/image.h"
@@ -21,6 +22,7 @@ struct ProgramOptions {
     std::function<void(const DebugRecord&)> take_record;
     host::Streams streams = host::console();
     std::optional<DumpFolder> dump;  // where its state goes if it traps
+    bool is_profiled = false;        // the ending has samples
 };
 
 // What processes left in system memory, when the device has it no more.
@@ -37,6 +39,7 @@ struct ProgramEnding {
     std::optional<Error> dump;       // and its state
     std::vector<DebugRecord> debug;
     u64 debug_dropped = 0;
+    std::vector<StackSample> samples;  // of its stack, if it was profiled
     Leavings left;
     Handle block = 0;  // the process's, in there; 0: it made no system call
 };

@@ -17,6 +17,7 @@ Options:
   --each                      with --instances: a line for each process
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
+  --profile NAME              show where its time goes; NAME.folded and NAME.svg have its stacks
   --dump DIR                  write the state of processes that trap, for gpu-run inspect
   --report FILE               write what happened to a file, as JSON
   --fuel N                    stop after that many instructions

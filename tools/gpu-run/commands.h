@@ -30,6 +30,7 @@ struct RunOptions {
     bool each = false;                  // a line for each, not one for all that ended alike
     bool stats = false;                 // say how long it took
     std::string report;                 // --report: a file
+    std::string profile;                // --profile: files' name, without their endings
     std::string dump;                   // --dump: a folder for the state of what traps
     bool trace = false;                 // a line for each system call
     bool is_watched = false;            // engine::StoreOptions

@@ -150,6 +150,9 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats, "say what took how long");
     app.add_flag("--trace", run.trace, "a line for each system call, on standard error");
+    app.add_option("--profile", run.profile,
+                   "show where its time goes; NAME.folded and NAME.svg have its stacks")
+        ->type_name("NAME");
     app.add_option("--dump", run.dump,
                    "write the state of processes that trap, for gpu-run inspect")
         ->type_name("DIR");
@@ -205,7 +208,8 @@ void add_map_options(CLI::App& app, MapOptions& map) {
                    "input")
         ->type_name("FILE");
     add_run_options(app, map.run);
-    for (const char* name : {"--invoke", "--instances", "--each", "--dump", "--poison-test"})
+    for (const char* name :
+         {"--invoke", "--instances", "--each", "--profile", "--dump", "--poison-test"})
         app.remove_option(app.get_option(name));
     app.get_option("--out")->description(
         "outputs go to files of the folder, not to standard output");
@@ -273,7 +277,8 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
-    if (!job.dump.empty()) return "--dump is for one process";
+    for (const char* name : {"--dump", "--profile"})
+        if (app.count(name) > 0) return std::string(name) + " is for one process";
     std::string problem = take_file(app, job);
     return problem.empty() ? std::nullopt : std::optional(problem);
 }
@@ -463,7 +468,9 @@ int main(int argc, char** argv) {
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
-    if (run.instances && !run.dump.empty()) return usage_error("--dump is for one process");
+    for (const char* name : {"--dump", "--profile"})
+        if (run.instances && app.count(name) > 0)
+            return usage_error(std::string(name) + " is for one process, without --instances");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances) return run_file(run);

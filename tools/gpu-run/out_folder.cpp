@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -12,24 +11,12 @@
 #include "interrupt.h"
 #include "json.h"
 #include "output.h"
+#include "write_file.h"
 
 namespace gpurun::tool {
 namespace {
 
 using engine::Completion;
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-    errno = 0;
-    FILE* file = std::fopen(path.c_str(), "wb");
-    bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    int problem = errno;
-    if (file && std::fclose(file) != 0 && is_written) {
-        is_written = false;
-        problem = errno;
-    }
-    if (!is_written) return Error{path + ": " + std::strerror(problem)};
-    return {};
-}
 
 struct Ending {
     const char* word;
@@ -86,15 +73,15 @@ Result<void> store_out(const std::string& folder, const engine::BurstReport& rep
     for (const OutGroup& group : groups) {
         for (u32 id : group.processes) {
             std::string name = folder + "/" + std::to_string(id);
-            TRY(write_file(name + ".stdout", group.output));
-            TRY(write_file(name + ".stderr", group.error));
+            TRY(write_file("--out ", name + ".stdout", group.output));
+            TRY(write_file("--out ", name + ".stderr", group.error));
             TRY(report.store_files(id, name, job));
             endings[id] = &group.completion;
         }
     }
     std::string lines;
     for (u32 id = 0; id < endings.size(); id++) lines += result_line(id, *endings[id]);
-    return write_file(folder + "/results.jsonl", lines);
+    return write_file("--out ", folder + "/results.jsonl", lines);
 }
 
 }  // namespace gpurun::tool

@@ -3,15 +3,13 @@
 
 #include <sys/resource.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 
 #include "engine/load.h"
 #include "interrupt.h"
 #include "json.h"
 #include "output.h"
+#include "write_file.h"
 
 namespace gpurun::tool {
 namespace {
@@ -141,21 +139,12 @@ std::string Endings::to_json() const {
 }
 
 Result<void> check_report(const std::string& path) {
-    if (path.empty()) return {};
-    FILE* file = std::fopen(path.c_str(), "ab");  // what is there stays until there is a report
-    if (!file) return Error{"--report " + path + ": " + std::strerror(errno)};
-    std::fclose(file);
-    return {};
+    return path.empty() ? Result<void>() : check_writable("--report ", path);
 }
 
 Result<void> write_report(const std::string& path, const RunReport& report,
                           const device::Device& device) {
-    std::string text = to_json(report, device);
-    FILE* file = std::fopen(path.c_str(), "wb");
-    bool is_written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file && std::fclose(file) != 0) is_written = false;
-    if (!is_written) return Error{"--report " + path + ": " + std::strerror(errno)};
-    return {};
+    return write_file("--report ", path, to_json(report, device));
 }
 
 int finish_report(const std::string& path, const RunReport& report, const device::Device& device) {

@@ -7,6 +7,7 @@
 #include "engine/trace.h"
 #include "interrupt.h"
 #include "output.h"
+#include "profile.h"
 #include "report.h"
 
 namespace gpurun::tool {
@@ -78,6 +79,7 @@ Result<int> run(const RunOptions& options) {
     if (!arguments) return error(arguments.error().message);
 
     TRY(check_report(options.report));
+    if (!options.profile.empty()) TRY(check_profile(options.profile));
     std::unique_ptr<device::Device> device = TRY(choose_device(options.device, false));
     device::RunControl control = run_control(options.timeout);
     engine::StoreOptions limits = engine::options_for(device->info());
@@ -91,6 +93,7 @@ Result<int> run(const RunOptions& options) {
     program.function = name;
     program.arguments = *arguments;
     program.system = TRY(system_options(options));
+    program.is_profiled = !options.profile.empty();
     if (!options.dump.empty()) program.dump = TRY(make_dump_folder(options, *module));
     program.take_record = [](const DebugRecord& record) { say_more(engine::describe(record)); };
     Result<engine::ProgramEnding> ending = engine::run_program(*device, module, program, control);
@@ -99,6 +102,13 @@ Result<int> run(const RunOptions& options) {
     for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
     if (ending->files) say(ending->files->to_string());
     if (ending->dump) say("--dump " + ending->dump->to_string(), Tone::bad);
+    bool is_all_written = !ending->files && !ending->dump;
+    if (!options.profile.empty()) {
+        Result<void> written =
+            finish_profile(options.profile, options.file, ending->samples, *device);
+        if (!written) say(written.error().to_string(), Tone::bad);
+        is_all_written &= written.ok();
+    }
     RunReport told{"run", {{options.file, {}}}};
     told.jobs[0].endings.add(ending->completion);
     if (ending->was_output_closed) {
@@ -106,7 +116,7 @@ Result<int> run(const RunOptions& options) {
     } else {
         told.exit_code = report(ending->completion, options,
                                 ending->has_begun ? "trap: " : "trap in its initialisation: ");
-        if (ending->files && told.exit_code == 0) told.exit_code = exit_input;
+        if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
     }
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, *device);

@@ -1,0 +1,58 @@
+// Takes samples; names are looked up once, at the end.
+#include "engine/profile.h"
+
+#include <algorithm>
+
+namespace gpurun::engine {
+namespace {
+
+constexpr usize max_depth = 128;       // the innermost frames; those outside count as "..."
+constexpr usize max_stacks = 100'000;  // different ones; then they count as "others"
+
+}  // namespace
+
+Result<std::vector<u32>> Store::stack_positions(usize most) {
+    u32 thread[thread_words];
+    TRY(space_->read_words(current_.at, thread));
+    std::vector<u32> positions{thread[thread_pc]};
+    // In one piece: on a GPU it is the number of copies that takes time.
+    u32 begin = std::min(thread[thread_rp], current_.stack_end);
+    std::vector<u32> records(std::min<usize>(current_.stack_end - begin, most * record_words));
+    TRY(space_->read_words(begin, records));
+    for (usize i = 0; i + record_words <= records.size(); i += record_words) {
+        u32 position = records[i + record_pc];
+        if (!(position & handler_bit) && position > ret_position) positions.push_back(position - 1);
+    }
+    if (records.size() == most * record_words) positions.push_back(halt_position);
+    return positions;
+}
+
+Result<void> Sampler::look(Store& store) {
+    std::vector<u32> stack = TRY(store.stack_positions(max_depth));
+    if (seen_.size() >= max_stacks && !seen_.contains(stack)) {
+        others_++;
+    } else {
+        seen_[std::move(stack)]++;
+    }
+    return {};
+}
+
+std::vector<StackSample> Sampler::samples(Store& store) const {
+    std::map<std::vector<std::string>, u64> named;
+    for (const auto& [positions, count] : seen_) {
+        std::vector<std::string> functions;
+        for (u32 position : positions) {
+            std::optional<Frame> frame = store.frame_at(position);
+            if (frame || position == halt_position)
+                functions.push_back(frame ? frame->function : "...");
+        }
+        std::ranges::reverse(functions);
+        if (!functions.empty()) named[std::move(functions)] += count;
+    }
+    if (others_) named[{"others"}] += others_;
+    std::vector<StackSample> samples;
+    for (const auto& [functions, count] : named) samples.push_back({functions, count});
+    return samples;
+}
+
+}  // namespace gpurun::engine
