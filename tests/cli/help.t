@@ -53,6 +53,10 @@ Examples:
   gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run map --in data --out results app.wasm    a process for each file of a folder
+  gpu-run --instances 9 --report run.json app.wasm   and what happened, as JSON
+  gpu-run --trace app.wasm             a line for each system call
+  gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
+  gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
@@ -132,3 +136,35 @@ instantiate: 2 words of code
 
 $ gpu-run wast test.wast
 test.wast: 5 passed, 0 failed
+
+# Of the other commands.
+$ for command in batch devices inspect; do gpu-run $command --help | head -n -1; done
+run several programs or functions at once, one a line of a file
+Usage: gpu-run batch [OPTIONS] FILE...
+
+Arguments:
+  FILE ...                    a file with a job a line: [OPTIONS] FILE [ARGUMENTS]
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --device DEVICE             where to run: auto, cpu, cuda, cuda:N
+  --stats                     say what took how long
+  --report FILE               write what happened to a file, as JSON
+  --timeout TIME              stop after that time: 10s, 0.5, 200ms
+list the devices that are here
+Usage: gpu-run devices [OPTIONS]
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --json                      for programs to read
+show what --dump wrote of a process
+Usage: gpu-run inspect [OPTIONS] DUMP
+
+Arguments:
+  DUMP                        DIR/<number>, below the folder of --dump
+
+Options:
+  -h,--help                   this text; after a command, of the command
+  --memory ADDRESS SIZE       bytes of its memory: 0x400 64
+  --strings N                 text in its memory, of so many characters at least
+  --memory-number N           which memory, where there are several

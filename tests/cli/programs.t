@@ -252,7 +252,7 @@ $ cat > notes.wat <<'X'
 >     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
 >     (call $debug (i32.load8_u (i32.const 16)))))
 > X
-$ mkfifo pipe; (gpu-run notes.wat < pipe 2> notes.txt &) ; exec 9> pipe; while [ $(wc -l < notes.txt) -lt 9000 ]; do sleep 0.05; done; tail -n 1 notes.txt; echo A >&9; exec 9>&-; while [ $(wc -l < notes.txt) -lt 9001 ]; do sleep 0.05; done; tail -n 1 notes.txt
+$ mkfifo pipe; : > notes.txt; (gpu-run notes.wat < pipe 2>> notes.txt &) ; exec 9> pipe; while [ $(wc -l < notes.txt) -lt 9000 ]; do sleep 0.05; done; tail -n 1 notes.txt; echo A >&9; exec 9>&-; while [ $(wc -l < notes.txt) -lt 9001 ]; do sleep 0.05; done; tail -n 1 notes.txt
 8999
 65
 $ gpu-run notes.wat < /dev/null 2>&1 | wc -l

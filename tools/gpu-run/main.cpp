@@ -22,6 +22,10 @@ constexpr HelpText help_text = {
   gpu-run --dir data::/ app.wasm x     the same with an argument, and a folder as its /
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run map --in data --out results app.wasm    a process for each file of a folder
+  gpu-run --instances 9 --report run.json app.wasm   and what happened, as JSON
+  gpu-run --trace app.wasm             a line for each system call
+  gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
+  gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
@@ -87,14 +91,23 @@ int print_completions(const CLI::App& app, const std::string& shell) {
 
 struct Formatter : CLI::Formatter {
     std::string make_usage(const CLI::App* app, std::string) const override {
-        bool takes_files = !app->get_options(is_positional).empty();
+        auto arguments = app->get_options(is_positional);
+        std::string takes;
+        if (!arguments.empty())
+            takes = " " + arguments[0]->get_name(true) +
+                    (arguments[0]->get_items_expected_max() > 1 ? "..." : "");
         if (app->get_parent() && app->get_name() == "map")
             return "Usage: gpu-run map (--in DIR | --lines FILE) [OPTIONS] FILE [ARGUMENTS]\n";
         if (app->get_parent())
-            return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" +
-                   (takes_files ? " FILE...\n" : "\n");
+            return "Usage: gpu-run " + app->get_name() + " [OPTIONS]" + takes + "\n";
         return "Usage: gpu-run [OPTIONS] FILE [ARGUMENTS]\n"
                "       gpu-run COMMAND [OPTIONS] FILE...\n";
+    }
+
+    // Without how many values an option takes: their names say it.
+    std::string make_option_opts(const CLI::Option* option) const override {
+        std::string text = CLI::Formatter::make_option_opts(option);
+        return text.substr(0, text.find(" x 2"));
     }
 };
 
