@@ -7,7 +7,7 @@
 Lines that start with "$ " are commands, run by bash in a scratch folder of the file's own, with
 gpu-run on PATH and the folder of the transcripts at $TESTS; lines that start with "> " continue
 them. The lines below are what the command prints on both of its outputs, then [code] if it does
-not exit with 0. A line that ends in " (re)" is a regular expression. # starts a comment.
+not exit with 0. A line that ends in " (re)" is a regular expression. "# " starts a comment.
 `cli_test.py --bless` writes what is printed into the files.
 """
 import os
@@ -26,7 +26,7 @@ def parse(text):
     """[(lines of the command or comment, expected lines)], in order."""
     steps = []
     for line in text.splitlines():
-        if line.startswith(("$ ", "#")) or not steps:
+        if line.startswith(("$ ", "# ")) or not steps:
             steps.append(([line], []))
         elif line.startswith("> ") and not steps[-1][1]:
             steps[-1][0].append(line)

@@ -141,6 +141,9 @@ program("btree", "examples/btree/btree.c",
         case("wrong_command", "x.db", "drop", "all", files={}, code=2),
         case("usage", code=2))
 
+program("longest", "examples/longest/longest.c", case("verse", stdin=VERSE), case("empty"),
+        case("cut", stdin="short " + "x" * 1000))
+
 program("mandelbrot", "examples/mandelbrot/mandelbrot.cpp",
         case("default"),
         case("small", 40, 30, 50),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The commands of README.md's section on programs, typed as they stand there: each prints what is
-written below it. readme_test.py [--guests DIR]; DIR only tells which compilers are lacking here."""
+"""The commands of README.md's sections on programs and on many inputs, typed as they stand there: each
+prints what is written below it. readme_test.py [--guests DIR]; DIR only tells which compilers are lacking here."""
 import os
 import pathlib
 import re
@@ -14,6 +14,17 @@ sys.path.insert(0, str(common.ROOT / "tests/cli"))
 import cli_test  # noqa: E402
 
 
+# What has been done when this test runs.
+BEFORE = ("make", "scripts/install-deps c")
+
+
+def transcript(text, title):
+    """Commands of a section and what they print: the indented parts that begin with one."""
+    section = re.search(rf"^## {title}$(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+    parts = re.findall(r"(?:^    .*\n)+", section, re.MULTILINE)
+    return [line[4:] for part in parts if part.startswith("    $ ") for line in part.splitlines()]
+
+
 def main():
     options = common.parser(__doc__).parse_args()
     common.need_guests(options.guests)
@@ -24,14 +35,15 @@ def main():
     os.environ["GPURUN"] = str(pathlib.Path(options.gpu_run[0]).resolve())
     os.environ["PATH"] = "/usr/bin:" + os.environ["PATH"]  # the compilers of the packages
     text = (common.ROOT / "README.md").read_text()
-    section = re.search(r"^## Programs$(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
-    blocks = re.findall(r"^    \$ .*\n(?:    .*\n)*", section, re.MULTILINE)  # others are not for here
-    lines = [line[4:] for block in blocks for line in block.splitlines()]
+    lines = [line for title in ("Programs", "Many inputs") for line in transcript(text, title)]
     counts = common.Counts(options.verbose)
     with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
         os.symlink(common.ROOT / "examples", f"{scratch}/examples")
+        os.symlink(pathlib.Path(os.environ["GPURUN"]).parent, f"{scratch}/build")
         for source, expected in cli_test.parse("\n".join(lines)):
             command = "\n".join(line[2:] for line in source)
+            if command in BEFORE:
+                continue
             actual = cli_test.run(command, scratch)
             if cli_test.same(actual, expected):
                 counts.add("passed", command, "")
