@@ -336,7 +336,11 @@ $ mkdir -p clash && touch clash/a clash/a.files && gpu-run map --device cpu --in
 gpu-run: --in: a.files is where the files that a's process changes would go; rename one of them
 [1]
 
-$ mkdir blocked && mkdir -p blocked/b.txt && gpu-run map --device cpu --in in --out blocked show.wat; cat blocked/a
+$ mkdir full && touch full/file && gpu-run map --device cpu --in in --out full show.wat; ls -A full
+gpu-run: --out full: is not empty, and not from an earlier map; name another folder
+file
+
+$ mkdir -p blocked/.gpu-run blocked/b.txt && gpu-run map --device cpu --in in --out blocked show.wat; cat blocked/a
 gpu-run: 1 done, 0 failed
 gpu-run: blocked/b.txt: Is a directory
 alpha

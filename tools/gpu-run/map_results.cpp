@@ -161,6 +161,12 @@ std::unique_ptr<Results> print_results() { return std::make_unique<PrintedResult
 Result<std::unique_ptr<Results>> store_results(const MapOptions& options) {
     const std::string inner = options.run.out + "/" + map_folder;
     std::error_code problem;
+    // What else is there might have the name of an output.
+    if (!fs::exists(inner, problem) && fs::is_directory(options.run.out, problem) &&
+        !fs::is_empty(options.run.out, problem) && !problem)
+        return Error{"--out " + options.run.out +
+                     ": is not empty, and not from an earlier map; name another folder"};
+    problem.clear();
     fs::create_directories(inner, problem);
     if (problem) return Error{"--out " + options.run.out + ": " + problem.message()};
     int descriptor = open(options.run.out.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
