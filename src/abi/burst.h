@@ -13,18 +13,25 @@ struct WordRange {
 inline constexpr u32 burst_ranges = 3;
 
 // Stacks of a burst up to this size are in the lanes' local memory on GPUs; deeper ones are
-// slower. What a process of a burst has if nobody asks for more.
+// slower. Processes that need more go on with more.
 inline constexpr u32 gang_stack_slots = 8192;
 // What a process that has a warp to itself has of its stack in fast memory.
 inline constexpr u32 stack_window = 8192;
 // Before it in shared memory: what the lanes of the warp have to do (runtime/together_nvptx.h).
 inline constexpr u32 task_board_bytes = 32;
 
+// A process that has outgrown its slot.
+struct MovedProcess {
+    u32 slot;  // warp * 32 + lane
+    u32 id;
+};
+static_assert(sizeof(MovedProcess) == 8);
+
 // Many processes of one template. Addresses are the device's.
 struct BurstPart {
     u64 code;
     u64 words;           // of all slots: a warp's lie together, interleaved by lane
-    u64 bytes;           // of all slots, one after another
+    u64 bytes;           // of all slots in use, one after another
     u64 template_words;  // the words of one process, not interleaved
     u64 template_bytes;  // what is not zero is from template_begin to template_size
     u64 arguments;       // argument_words for each process
@@ -32,20 +39,25 @@ struct BurstPart {
     u64 next;            // u32: first process that no lane has taken
     u64 system;          // system memory, or 0
     u64 lanes_at;        // LaneState for every lane of its warps
+    // Where its processes come from if they have outgrown other slots: words and bytes of those,
+    // and MovedProcess for each.
+    u64 source_words, source_bytes, moved;
+    u64 source_bytes_per_process;
     u64 bytes_per_process;
     u64 template_begin, template_size;
     u32 words_per_process;
     u32 processes;
     u32 first_warp, warps;
-    u32 lanes;   // used in each warp
-    u32 thread;  // word index
-    u32 stack;   // word index: arguments go there, results are read there
+    u32 lanes;             // used in each warp
+    u32 thread;            // word index
+    u32 stack, stack_end;  // word indices: arguments go to the first slot, results are read there
+    u32 source_words_per_process, source_lanes, source_stack_end;
     u32 argument_words, result_words, result_stride;
     u32 dirty_shift;  // 32 << dirty_shift is at least bytes_per_process
     u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstPart) == 13 * 8 + 12 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 17 * 8 + 16 * 4 + burst_ranges * 8);
 
 // A lane between two launches: what it has in its slot.
 struct LaneState {
@@ -56,7 +68,8 @@ struct LaneState {
 };
 static_assert(sizeof(LaneState) == 16);
 inline constexpr u32 lane_has_process = 1, lane_is_asleep = 2, lane_waits_for_host = 4,
-                     lane_is_used = 8;
+                     lane_is_used = 8, lane_has_outgrown = 16,
+                     lane_stays = 32;  // there is no larger place for its process
 
 // What the stop word says.
 inline constexpr u32 stop_none = 0, stop_end = 1, stop_park = 2;
@@ -66,6 +79,7 @@ struct BurstCounters {
     u64 busy_lane_cycles;  // of lanes that had a process
     u64 longest_warp;      // from its start to its end
     u64 waiting;           // lanes that wait for the host
+    u64 held;              // lanes that still have a process
 };
 
 // One launch that runs all processes of its parts to their end.

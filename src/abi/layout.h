@@ -61,8 +61,12 @@ enum ProcessWord : u32 {
     process_memories,    // index of the newest memory's record; each links to the one before
     process_canaries,    // the same for canaries; 0: the process is not watched
     process_block,       // handle of its ProcessBlock (abi/system.h), or 0
+    process_clipped,     // of what it has less here than it may have: where it needs more it stops
+                         // as `outgrown`
     process_first_free,  // size of this header
 };
+
+inline constexpr u32 clipped_stack = 1, clipped_memory = 2;  // process_clipped
 
 enum InstanceWord : u32 {
     instance_number,
@@ -77,7 +81,7 @@ enum MemoryWord : u32 {
     memory_bytes = 0,      // u64: current size
     memory_base = 2,       // u64: offset in the process's bytes
     memory_capacity = 4,   // u64: bytes reserved there
-    memory_max_pages = 6,  // u64
+    memory_max_pages = 6,  // u64: what the module and the user allow
     memory_flags = 8,      // bit 0: 64-bit addresses, bit 1: shared
     memory_next = 9,       // index of the record of the memory made before
     memory_words = 10,
@@ -100,7 +104,7 @@ enum class ThreadState : u32 {
     uncaught,     // thread_exception was not caught
     out_of_fuel,  // goes on if given more
     waiting,      // memory.atomic.wait
-    deep,         // as ready, but only where stacks have their full size
+    outgrown,     // as ready, but only in a place with more stack or memory
     sleeping,     // until ProcessBlock::deadline
     host,         // ProcessBlock::request is for the host to fulfil
     exited,       // the process has ended: ProcessBlock::exit_code
@@ -124,7 +128,6 @@ enum ThreadWord : u32 {
     thread_dirty =
         thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
     thread_window,                // 1: what is in use of its stack fits stack_window slots
-    thread_is_clipped,            // while it runs with a part of its stack: 1
     thread_words,
 };
 

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/phases.h"
 #include "device/devices.h"
+#include "device/slot_layout.h"
 #include "runtime/interp.h"
 #include "runtime/system.h"
 #include "runtime/watch.h"
@@ -143,7 +144,7 @@ private:
         return ThreadState(words_.as<u32>()[thread + thread_state]);
     }
     static bool can_go_on(ThreadState state) {
-        return state == ThreadState::ready || state == ThreadState::deep ||
+        return state == ThreadState::ready || state == ThreadState::outgrown ||
                state == ThreadState::out_of_fuel;
     }
 
@@ -175,33 +176,39 @@ private:
 // One thread's slot: the memory that its processes use one after another.
 class Slot final : public WaitingProcess {
 public:
-    Slot(const Burst& burst, const u64* code, Reservation words, Reservation bytes)
+    Slot(const Burst& burst, const SlotLayout& layout, Reservation words, Reservation bytes)
         : burst_(burst),
+          layout_(layout),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
-          process_{code, words_.as<u32>(),        bytes_.as<u8>(), words_.as<u32>(), 0,
-                   63,   address_of(burst.system)} {}
+          process_{
+              burst.code.data(),       words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
+              address_of(burst.system)} {}
 
     void prepare(u32 id) {
         u32* words = process_.words;
         if (used_) {
             // Fresh objects and memories are expected to be zero.
-            u32 heap = burst_.words[process_heap_next];
+            u32 heap = layout_.words[process_heap_next];
             std::fill(words + heap, words + words[process_heap_next], 0);
-            for (u32 record : burst_.memories) {
-                u64 base = rt::get<u64>(words + record, memory_base),
-                    size = rt::get<u64>(words + record, memory_bytes);
-                std::memset(process_.bytes + base, 0, size);
+            for (const BurstMemory& memory : burst_.memories) {
+                rt::Memory m = rt::memory_at(process_, memory.record);
+                std::memset(m.base, 0, m.size);
             }
         }
         if (burst_.is_watched) poison();
         used_ = true;
-        for (const WordRange& range : burst_.ranges)
-            std::copy(burst_.words.begin() + range.begin, burst_.words.begin() + range.end,
+        for (const WordRange& range : layout_.ranges)
+            std::copy(layout_.words.begin() + range.begin, layout_.words.begin() + range.end,
                       words + range.begin);
-        std::copy(burst_.bytes.begin(), burst_.bytes.end(), process_.bytes);
+        for (const BurstMemory& memory : burst_.memories) {
+            u8* base = rt::memory_at(process_, memory.record).base;
+            std::ranges::copy(memory.data, base);
+            u64 capacity = rt::get<u64>(words + memory.record, memory_capacity);
+            if (burst_.is_watched) std::memset(base + capacity, u8(canary_pattern), canary_bytes);
+        }
         auto arguments = burst_.arguments.begin() + isize(id) * burst_.argument_words;
-        std::copy(arguments, arguments + burst_.argument_words, words + burst_.stack);
+        std::copy(arguments, arguments + burst_.argument_words, words + layout_.stack);
         begin_in_system(process_, id);
     }
 
@@ -259,8 +266,7 @@ public:
         }
         to[result_fuel] = thread[thread_fuel];
         to[result_fuel + 1] = thread[thread_fuel + 1];
-        std::copy(words + burst_.stack, words + burst_.stack + burst_.result_words,
-                  to + result_first);
+        std::copy_n(words + layout_.stack, burst_.result_words, to + result_first);
     }
 
 private:
@@ -269,13 +275,16 @@ private:
     // Nothing of an earlier process may be needed by the next.
     void poison() {
         u32* words = process_.words;
-        std::fill(words + burst_.stack, words + burst_.words[burst_.thread + thread_stack_end],
-                  poison_word);
-        for (const WordRange& range : burst_.ranges)
+        const u32 end = std::min(layout_.stack_end, layout_.stack + poisoned_slots);
+        std::fill(words + layout_.stack, words + end, poison_word);
+        for (const WordRange& range : layout_.ranges)
             std::fill(words + range.begin, words + range.end, poison_word);
     }
 
+    static constexpr u32 poisoned_slots = gang_stack_slots;  // of a stack that may be much larger
+
     const Burst& burst_;
+    const SlotLayout& layout_;
     Reservation words_, bytes_;
     rt::Process process_;
     bool used_ = false;
@@ -285,9 +294,9 @@ private:
 // slot of its own, so that none keeps the others from their turn.
 class Worker {
 public:
-    Worker(const Burst& burst, std::atomic<u32>& next, BurstResults& results,
-           const RunControl& control)
-        : burst_(burst), next_(next), results_(results), control_(control) {}
+    Worker(const Burst& burst, const SlotLayout& layout, std::atomic<u32>& next,
+           BurstResults& results, const RunControl& control)
+        : burst_(burst), layout_(layout), next_(next), results_(results), control_(control) {}
 
     Result<void> work() {
         for (;;) {
@@ -324,11 +333,10 @@ private:
         }
         if (free == turns_.end()) {
             Reservation words =
-                TRY(Reservation::make(burst_.words.size() * sizeof(u32), "stack and heap"));
+                TRY(Reservation::make(layout_.words.size() * sizeof(u32), "stack and heap"));
             Reservation bytes =
-                TRY(Reservation::make(std::max<u64>(burst_.bytes_per_process, 1), "memories"));
-            turns_.emplace_back(
-                Slot(burst_, burst_.code.data(), std::move(words), std::move(bytes)));
+                TRY(Reservation::make(std::max<u64>(layout_.bytes_per_process, 1), "memories"));
+            turns_.emplace_back(Slot(burst_, layout_, std::move(words), std::move(bytes)));
             free = std::prev(turns_.end());
         }
         free->id = id;
@@ -381,6 +389,7 @@ private:
     }
 
     const Burst& burst_;
+    const SlotLayout& layout_;
     std::atomic<u32>& next_;
     BurstResults& results_;
     const RunControl& control_;
@@ -423,11 +432,12 @@ private:
         BurstResults results;
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
+        const SlotLayout layout = lay_out(part);
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
         std::vector<std::optional<Error>> errors(workers);
         auto work = [&](u32 number) {
-            Result<void> worked = Worker(part, next, results, control).work();
+            Result<void> worked = Worker(part, layout, next, results, control).work();
             if (!worked) errors[number] = worked.error();
         };
         std::vector<std::thread> threads;

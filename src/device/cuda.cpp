@@ -141,7 +141,7 @@ Result<std::optional<double>> CudaDevice::wait(const RunControl& control, Device
         if (status != cuda::not_ready) {
             if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
             TRY(check(status, "running a kernel"));
-            if (stopped || is_parking) TRY(stop_.set(stop_none));
+            if (stopped || is_parking || control.wants_stop()) TRY(stop_.set(stop_none));
             if (!stopped) return std::optional<double>();
             return std::optional(duration<double>(now - *stopped).count());
         }
@@ -209,7 +209,7 @@ private:
         PhaseTimer timer(Phase::run);
         ThreadState state =
             TRY(launch(kernel_, task_board_bytes + stack_window * 4, thread, steps, control));
-        if (state != ThreadState::deep) return state;
+        if (state != ThreadState::outgrown) return state;
         const Kernel* deep = TRY(device_.solo_kernel(true));
         return launch(*deep, task_board_bytes, thread, steps, control);
     }

@@ -232,6 +232,10 @@ public:
         return check(driver_.stream_synchronize(stream_), "copying from the device");
     }
 
+    Result<void> synchronize(const char* what) {
+        return check(driver_.stream_synchronize(stream_), what);
+    }
+
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
@@ -247,6 +251,15 @@ public:
     // from then on, if there was one.
     // `waiting`: device address of a count of lanes; once there are some, the kernel is parked.
     Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0);
+    // Before a launch: a request that was there before it is not missed by a short kernel.
+    Result<void> pass_on_stop(const RunControl& control) {
+        return control.wants_stop() ? stop_.set(stop_end) : Result<void>();
+    }
+    Result<u64> free_memory() {
+        usize free = 0, total = 0;
+        TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
+        return u64(free);
+    }
     StopWord& stop_word() { return stop_; }
 
 private:

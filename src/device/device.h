@@ -95,15 +95,22 @@ public:
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
 };
 
-// Many processes of one template, each with arguments of its own, run to their end.
+// A memory of a process that has not begun.
+struct BurstMemory {
+    u32 record = 0;        // word index
+    std::vector<u8> data;  // what it begins with; the rest is zero
+};
+
+// Many processes of one template, each with arguments of its own, run to their end. Its words and
+// memories are as large as they may get; a device may give a process less until it needs more
+// (device/slot_layout.h).
 struct Burst {
     std::vector<u64> code;
-    std::vector<u32> words;         // of one process, before it begins
-    std::vector<WordRange> ranges;  // what of them is not zero; burst_ranges at the most
-    std::vector<u8> bytes;          // of one process; the rest up to bytes_per_process is zero
+    std::vector<u32> words;  // of one process, before it begins: all but the stack, which is last
+    std::vector<BurstMemory> memories;
     u64 bytes_per_process = 0;
-    std::vector<u32> memories;  // indices of the memory records
-    u32 thread = 0, stack = 0;  // word indices
+    u32 stack_slots = 0;
+    u32 thread = 0;  // word index
     u32 processes = 0;
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;      // argument_words for each process

@@ -23,33 +23,16 @@ bool has_objects(const wasm::Module& module) {
     return false;
 }
 
-// Processes share what the device has; each may at least double its memory, if it is there.
-u64 memory_limit(const device::DeviceInfo& device, const wasm::Module& module,
-                 const BurstOptions& options) {
-    u64 min = 0;
-    for (const wasm::MemoryType& memory : module.memories)
-        min = std::max(min, memory.limits.min << page_bits);
-    // What is watched is written behind every memory, so it costs even there.
-    if (device.reserves_lazily && !options.is_watched) return StoreOptions{}.memory_bytes;
-    u64 share =
-        device.memory_free / 2 / std::max<u64>(1, std::min<u64>(options.processes, device.lanes));
-    share = share / std::max<usize>(1, module.memories.size()) & ~u64{0xffff};
-    // Allocators of programs take a page or more before they give anything out.
-    u64 least = module.imports.empty() ? min : min + (u64{4} << page_bits);
-    return std::max(least, std::min(share, std::max<u64>(2 * min, 1 << 20)));
-}
-
-StoreOptions store_options(const device::DeviceInfo& device, const wasm::Module& module,
-                           const BurstOptions& options) {
+StoreOptions store_options(const wasm::Module& module, const BurstOptions& options) {
     StoreOptions store;
     // The runtime's functions are one, the host's another.
     store.instances = module.imports.empty() ? 1 : 3;
     store.table_growth = 64;
     store.fuel = options.fuel;
     store.is_watched = options.is_watched;
-    store.stack_slots = options.stack_slots.value_or(gang_stack_slots);
+    store.stack_slots = options.stack_slots.value_or(store.stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
-    store.memory_bytes = options.memory_bytes.value_or(memory_limit(device, module, options));
+    store.memory_bytes = options.memory_bytes.value_or(store.memory_bytes);
     return store;
 }
 
@@ -146,37 +129,25 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.processes = processes;
     burst.code.resize(next_code_);
     TRY(space_->read_code(0, burst.code));
+    next_word_ = (next_word_ + 1) & ~u64{1};
     burst.words.resize(next_word_);
     TRY(space_->read_words(0, burst.words));
     burst.words[process_block] = 0;  // each process gets its own
-    u32 heap_next = burst.words[process_heap_next], heap_end = burst.words[process_heap_end];
-    burst.ranges = {{0, current_.stack},
-                    {current_.stack_end - record_words, heap_next},
-                    {heap_end, u32(next_word_)}};
+    burst.words[process_canaries] = last_canary_;
+    burst.stack_slots = options_.stack_slots;
     for (const auto& instance : instances_) {
         for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
-            u32 record = instance->memories_[i].at;
-            burst.memories.push_back(record);
-            u64 base = TRY(read_wide(record + memory_base)),
-                size = TRY(read_wide(record + memory_bytes));
-            std::vector<u8> bytes(size);
-            TRY(space_->read_bytes(base, bytes));
-            while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
-            if (!bytes.empty()) {
-                burst.bytes.resize(base);
-                burst.bytes.insert(burst.bytes.end(), bytes.begin(), bytes.end());
-            }
-            if (options_.is_watched) {
-                burst.bytes.resize(base + TRY(read_wide(record + memory_capacity)));
-                burst.bytes.insert(burst.bytes.end(), canary_bytes, u8(canary_pattern));
-            }
+            device::BurstMemory& memory = burst.memories.emplace_back();
+            memory.record = instance->memories_[i].at;
+            memory.data.resize(TRY(read_wide(memory.record + memory_bytes)));
+            u64 base = TRY(read_wide(memory.record + memory_base));
+            TRY(space_->read_bytes(base, memory.data));
+            while (!memory.data.empty() && memory.data.back() == 0) memory.data.pop_back();
         }
     }
-    burst.bytes.resize((burst.bytes.size() + 7) & ~usize{7});
     burst.bytes_per_process = next_byte_;
     burst.is_watched = options_.is_watched;
     burst.thread = current_.at;
-    burst.stack = current_.stack;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);
     for (ValType result : type.results) burst.result_words += translate::words_of(result);
     burst.arguments = std::move(arguments);
@@ -192,7 +163,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         std::optional<System> template_system;
         if (has_initialiser(*module, options)) template_system = TRY(make_template_system(options));
         std::unique_ptr<Store> store =
-            TRY(Store::create(store_options(device.info(), *module, options), template_device(),
+            TRY(Store::create(store_options(*module, options), template_device(),
                               template_system ? &template_system->memory() : nullptr));
         TRY(store->offer(options.host_functions));
         std::vector<Extern> imports = TRY(store->system_imports(*module));
@@ -251,7 +222,7 @@ Completion BurstReport::of(u32 process, u32 job) const {
             completion.exit_code = words[result_exit];
             return completion;
         case ThreadState::ready:
-        case ThreadState::deep:
+        case ThreadState::outgrown:
         case ThreadState::sleeping:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }

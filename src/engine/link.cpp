@@ -150,7 +150,7 @@ Result<Extern> Store::make_memory(const wasm::MemoryType& memory) {
     put(memory_bytes, limits.min << page_bits);
     put(memory_base, next_byte_);
     put(memory_capacity, capacity);
-    put(memory_max_pages, max_pages);
+    put(memory_max_pages, capacity_pages);
     record[memory_next] = last_memory_;
     record[memory_flags] =
         (limits.is_64 ? memory_is_64 : 0) | (limits.is_shared ? memory_is_shared : 0);

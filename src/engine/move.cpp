@@ -37,10 +37,11 @@ Result<void> Store::move_to(std::unique_ptr<device::Space> space) {
     TRY(copy_range<u64>(
         0, next_code_, [&](u64 at, std::span<u64> part) { return from.read_code(u32(at), part); },
         [&](u64 at, std::span<u64> part) { return to.write_code(u32(at), part); }));
-    // The heap is used up to a point; before it lie the stacks, behind it what instances own.
+    // The heap is used up to a point; behind it lies what instances own, and last the first stack.
     u32 heap_next = TRY(read_word(process_heap_next)), heap_end = TRY(read_word(process_heap_end));
     TRY(copy_words(0, heap_next));
     TRY(copy_words(heap_end, next_word_));
+    TRY(copy_words(free_end_, words_));
     for (const auto& instance : instances_) {
         for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
             u64 base = TRY(read_wide(instance->memories_[i].at + memory_base));

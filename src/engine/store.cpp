@@ -47,6 +47,25 @@ StoreOptions options_for(const device::DeviceInfo& device) {
     return options;
 }
 
+StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& module,
+                         std::optional<u64> memory_bytes) {
+    StoreOptions options = options_for(device);
+    if (device.reserves_lazily) {
+        options.memory_bytes = memory_bytes.value_or(options.memory_bytes);
+        return options;
+    }
+    // What a memory can grow to is taken at once, and cleared.
+    const u64 share = device.memory_free / 2 / std::max<u64>(1, module.memories.size());
+    options.memory_bytes = memory_bytes.value_or(std::min(StoreOptions{}.memory_bytes, share));
+    options.all_memory_bytes = 0;
+    for (const wasm::MemoryType& memory : module.memories) {
+        const u64 max_pages = memory.limits.max.value_or(options.memory_bytes >> page_bits);
+        options.all_memory_bytes += std::min(options.memory_bytes >> page_bits, max_pages)
+                                    << page_bits;
+    }
+    return options;
+}
+
 Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {
     static const std::unique_ptr<device::Device> cpu = std::move(*device::open_device("cpu"));
     return create(options, *cpu);
@@ -67,7 +86,8 @@ Result<void> Store::prepare(device::Device& device) {
                             options_.stack_slots, min_stack_slots)};
     u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
     if (options_.is_watched) fixed += 4 * canary_words;
-    words_ = fixed + options_.stack_slots + options_.heap_words + options_.instance_words;
+    free_end_ = (fixed + options_.heap_words + options_.instance_words + 1) & ~u64{1};
+    words_ = free_end_ + options_.stack_slots + (options_.is_watched ? canary_words : 0);
     if (words_ > max_words)
         return Error{
             format("stack and heap together may take %u words, not %llu; ask for less with "
@@ -80,33 +100,41 @@ Result<void> Store::prepare(device::Device& device) {
 
     next_word_ = process_first_free;
     instance_table_ = TRY(take_words(options_.instances + 1, "the instance table"));
-    TRY(add_thread());
-    current_ = threads_[0];
+    // The first stack is the last of all, so that processes made from this one can have another
+    // size of it (make_burst).
+    current_.at = TRY(take_words(thread_words, "a thread"));
+    current_.stack = u32(free_end_);
+    current_.stack_end = current_.stack + options_.stack_slots;
+    threads_.push_back(current_);
     u32 heap = TRY(take_words(options_.heap_words, "the heap"));
     u32 header[process_first_free] = {};
     header[process_heap_next] = heap;
     header[process_heap_end] = heap + options_.heap_words;
     header[process_instances] = instance_table_;
     header[process_threads] = current_.at;
-    header[process_canaries] = last_canary_;
+    if (options_.is_watched) header[process_canaries] = current_.stack_end;
     return space_->write_words(0, header);
 }
 
 Result<u32> Store::take_words(u64 count, const char* what) {
     next_word_ = (next_word_ + 1) & ~u64{1};
-    if (count > words_ - std::min(words_, next_word_))
+    const u64 left = free_end_ - std::min(free_end_, next_word_);
+    if (count > left)
         return Error{format("no room for %s: it needs %llu words, the process has %llu left", what,
-                            (unsigned long long)count, (unsigned long long)(words_ - next_word_))};
+                            (unsigned long long)count, (unsigned long long)left)};
     u32 at = u32(next_word_);
     next_word_ += count;
     if (options_.is_watched) {
-        if (words_ - next_word_ < canary_words) return Error{"no room for a canary"};
+        if (left - count < canary_words) return Error{"no room for a canary"};
         u32 canary_at = u32(next_word_);
         const u32 canary[canary_words] = {canary_word ^ canary_at, last_canary_};
         TRY(space_->write_words(canary_at, canary));
-        TRY(space_->write_words(process_canaries, {&canary_at, 1}));
         last_canary_ = canary_at;
         next_word_ += canary_words;
+        // That of the first stack stays the newest: it is behind all others.
+        u32 first = u32(words_) - canary_words;
+        const u32 stack_canary[canary_words] = {canary_word ^ first, last_canary_};
+        TRY(space_->write_words(first, stack_canary));
     }
     return at;
 }
@@ -349,7 +377,7 @@ Result<Completion> Store::complete(ThreadState state) {
             completion.exit_code = TRY(exit_code());
             return completion;
         case ThreadState::ready:
-        case ThreadState::deep:
+        case ThreadState::outgrown:
         case ThreadState::sleeping:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }

@@ -37,6 +37,9 @@ struct StoreOptions {
 
 // What fits a device: defaults are generous where memory is only taken once it is touched.
 StoreOptions options_for(const device::DeviceInfo& device);
+// The same for one module alone; each of its memories may grow to memory_bytes.
+StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& module,
+                         std::optional<u64> memory_bytes);
 
 // Something that an instance exports or imports. Types are the store's.
 struct Extern {
@@ -228,6 +231,7 @@ private:
     std::vector<std::unique_ptr<Instance>> instances_;
     u32 next_code_ = first_free_position;
     u64 next_word_ = 0, words_ = 0;
+    u64 free_end_ = 0;  // then comes the first stack
     u64 next_byte_ = 0;
     u32 last_canary_ = 0, last_memory_ = 0;  // word indices
     u32 instance_table_ = 0;

@@ -42,14 +42,21 @@ struct Range {
 
 u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
 
-Outcome memory_grow(const Process& p, Registers& r, u64 w) {
+Outcome memory_grow(const Process& p, u32* thread, Registers& r, u64 w) {
     u32 at = word(r.instance, low_of(p.code[r.pc + 1]));
     u32* record = word_at(p.words, at);
     u64 pages = get<u64>(record, memory_bytes) >> page_bits;
     u64 delta = get_width(r.fp, b_of(w), c_of(w));
-    u64 limit =
-        smaller(get<u64>(record, memory_max_pages), get<u64>(record, memory_capacity) >> page_bits);
-    bool fits = pages <= limit && delta <= limit - pages;
+    u64 most = get<u64>(record, memory_max_pages),
+        here = get<u64>(record, memory_capacity) >> page_bits;
+    bool fits = pages <= most && delta <= most - pages;
+    if (fits && pages + delta > here) {
+        if (word(p.words, process_clipped) & clipped_memory) {
+            word(thread, thread_state) = u32(ThreadState::outgrown);
+            return Outcome::leave;
+        }
+        fits = false;
+    }
     if (fits) set<u64>(record, memory_bytes, (pages + delta) << page_bits);
     set_width(r.fp, a_of(w), c_of(w), fits ? pages : ~u64{0});
     load_memory_0(p, r);
@@ -185,7 +192,7 @@ Outcome table_init(const Process& p, Registers& r, u64 w) {
 
 }  // namespace
 
-Outcome run_bulk(const Process& p, Registers& r, u64 w) {
+Outcome run_bulk(const Process& p, u32* thread, Registers& r, u64 w) {
     u64 operands = p.code[r.pc + 1];
     u32 a = a_of(w), b = b_of(w), c = c_of(w);
     switch (CodeOp(op_of(w))) {
@@ -195,7 +202,7 @@ Outcome run_bulk(const Process& p, Registers& r, u64 w) {
             r.pc += 2;
             return Outcome::next;
         }
-        case CodeOp::memory_grow: return memory_grow(p, r, w);
+        case CodeOp::memory_grow: return memory_grow(p, thread, r, w);
         case CodeOp::memory_fill: return memory_fill(p, r, w);
         case CodeOp::memory_copy: return memory_copy(p, r, w);
         case CodeOp::memory_init: return memory_init(p, r, w);

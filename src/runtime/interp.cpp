@@ -18,7 +18,7 @@ inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 
             return run_control(p, thread, r, w);
 #define BULK(name) case CodeOp::name:
 #include "abi/code_ops.def"
-            return run_bulk(p, r, w);
+            return run_bulk(p, thread, r, w);
 #define OBJECT(name) case CodeOp::name:
 #include "abi/code_ops.def"
             return run_object(p, r, w);
@@ -351,8 +351,8 @@ out_of_bounds: {
 }
 stack_exhausted:
     // At the callee's `enter`, which needs more than there is.
-    if (!stack_is_window || word(thread, thread_is_clipped) == 0) TRAP(call_stack_exhausted)
-    state = ThreadState::deep;
+    if (!(word(p.words, process_clipped) & clipped_stack)) TRAP(call_stack_exhausted)
+    state = ThreadState::outgrown;
     goto leave;
 yield:
     __attribute__((unused));

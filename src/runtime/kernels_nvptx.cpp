@@ -8,6 +8,7 @@
 #include "runtime/bulk.cpp"
 #include "runtime/control.cpp"
 #include "runtime/interp.cpp"
+#include "runtime/move.h"
 #include "runtime/object.cpp"
 #include "runtime/vector.cpp"
 #include "runtime/watch.h"
@@ -64,8 +65,7 @@ void prepare_bytes(const BurstPart& part, u64 slot, bool is_fresh, u32 dirty) {
 
 // Nothing of an earlier process may be needed by the next.
 void poison_words(const BurstPart& part, const Process& p) {
-    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
-    for (u32 i = part.stack; i < end; i++) word(slots_at(p, i), 0) = poison_word;
+    for (u32 i = part.stack; i < part.stack_end; i++) word(slots_at(p, i), 0) = poison_word;
     for (const WordRange& range : part.ranges)
         for (u32 i = range.begin; i < range.end; i++)
             if (i != process_heap_next) word(p.words, i) = poison_word;
@@ -93,7 +93,7 @@ void prepare_words(const BurstPart& part, const Process& p, u32 id, bool is_fres
         for (u32 i = range.begin; i < range.end; i++) word(p.words, i) = from[i];
     }
     // The stack: the record of whoever called first, and the arguments.
-    u32 record = from[part.thread + thread_stack_end] - record_words;
+    u32 record = part.stack_end - record_words;
     for (u32 i = 0; i < record_words; i++) word(slots_at(p, record), i) = from[record + i];
     const u32* arguments = pointer<const u32>(part.arguments) + usize(id) * part.argument_words;
     for (u32 i = 0; i < part.argument_words; i++) word(slots_at(p, part.stack), i) = arguments[i];
@@ -134,6 +134,36 @@ ThreadState no_memory(const Process& p, u32 thread) {
     return ThreadState::trapped;
 }
 
+// Between launches a stack that was in local memory is with the other words.
+void save_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
+#if GPURUN_LOCAL_STACK
+    for (u32 i = part.stack; i < part.stack_end; i++) word(p.words, i) = word(slots_at(p, i), 0);
+#endif
+}
+void load_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
+#if GPURUN_LOCAL_STACK
+    for (u32 i = part.stack; i < part.stack_end; i++) word(slots_at(p, i), 0) = word(p.words, i);
+#endif
+}
+
+// The words of a process that comes from a smaller slot.
+u32* source_words(const BurstPart& part, u32 slot) {
+    return pointer<u32>(part.source_words) +
+           usize(slot / warp_lanes) * part.source_words_per_process * warp_lanes +
+           slot % warp_lanes;
+}
+
+// What its memories have. All lanes work on it together.
+void move_bytes(const BurstPart& part, u8* to, u32 slot) {
+    const u8* from = pointer<const u8>(part.source_bytes) +
+                     (u64(slot / warp_lanes) * part.source_lanes + slot % warp_lanes) *
+                         part.source_bytes_per_process;
+    move_memories(source_words(part, slot), pointer<const u32>(part.template_words),
+                  [&](u64 to_at, u64 from_at, u64 count) {
+                      do_part({to + to_at, from + from_at, count, 0});
+                  });
+}
+
 // Hands processes to the lanes that have none. False: there are no more.
 bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has_process,
                     bool& is_fresh, u32& id) {
@@ -147,19 +177,33 @@ bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has
     bool got = is_idle && first < part.processes && mine < part.processes;
     u32 dirty = word(p.words, part.thread + thread_dirty);
     u32 fresh_lanes = ballot(is_fresh);
+    const bool is_move = part.moved != 0;
+    MovedProcess moved{0, mine};
+    if (is_move && got) moved = pointer<const MovedProcess>(part.moved)[mine];
     for (u32 left = ballot(got); left != 0; left &= left - 1) {
         u32 lane = lowest(left);
-        u64 slot = u64(warp) * warp_lanes + lane;
+        u64 slot = u64(warp) * part.lanes + lane;
         prepare_bytes(part, slot, fresh_lanes >> lane & 1, shuffle(dirty, lane));
         sync_warp();
-        if (part.is_watched) verify_bytes(part, slot, shuffle(mine, lane));
+        if (part.is_watched) verify_bytes(part, slot, shuffle(moved.id, lane));
+        if (!is_move) continue;
+        sync_warp();
+        move_bytes(part, pointer<u8>(part.bytes) + slot * part.bytes_per_process,
+                   shuffle(moved.slot, lane));
     }
-    if (got) {
+    if (got && is_move) {
+        move_words({source_words(part, moved.slot), part.stack, part.source_stack_end},
+                   {p.words, part.stack, part.stack_end}, pointer<const u32>(part.template_words),
+                   part.thread);
+        load_stack(part, p);
+    } else if (got) {
         prepare_words(part, p, mine, is_fresh);
         if (part.system != 0) word(p.words, process_block) = begin_process(p, mine);
+    }
+    if (got) {
         has_process = true;
         is_fresh = false;
-        id = mine;
+        id = moved.id;
     }
     sync_warp();
     return first < part.processes && first + popcount(idle) < part.processes;
@@ -211,7 +255,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
     Clipped clipped(thread);
     if (!clipped.fits(p, thread)) {
         sync_warp();
-        if (lane_id() == 0) thread[thread_state] = u32(ThreadState::deep);
+        if (lane_id() == 0) thread[thread_state] = u32(ThreadState::outgrown);
         return;
     }
     clipped.load(p.words, clipped.end - thread[thread_rp]);
@@ -224,7 +268,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
         const u32 shift = clipped.end - clipped.begin - clipped.slots;
         thread[thread_rp] -= shift;
         thread[thread_stack_end] -= shift;
-        thread[thread_is_clipped] = shift != 0;
+        p.words[process_clipped] = shift != 0 ? clipped_stack : 0;
 #endif
         if (p.system != nullptr && p.words[process_block] == 0)
             p.words[process_block] = begin_process(p, 0);
@@ -238,7 +282,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 #if GPURUN_WINDOW
         thread[thread_rp] += shift;
         thread[thread_stack_end] += shift;
-        thread[thread_is_clipped] = 0;
+        p.words[process_clipped] = 0;
 #endif
         if (params.is_watched) verify_process(p, 0);
         leave_others();
@@ -250,20 +294,6 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 #endif
 }
 #else
-// Between launches a stack that was in local memory is with the other words.
-void save_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
-#if GPURUN_LOCAL_STACK
-    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
-    for (u32 i = part.stack; i < end; i++) word(p.words, i) = word(slots_at(p, i), 0);
-#endif
-}
-void load_stack([[maybe_unused]] const BurstPart& part, [[maybe_unused]] const Process& p) {
-#if GPURUN_LOCAL_STACK
-    u32 end = pointer<const u32>(part.template_words)[part.thread + thread_stack_end];
-    for (u32 i = part.stack; i < end; i++) word(slots_at(p, i), 0) = word(p.words, i);
-#endif
-}
-
 // The part of a burst that a warp works on.
 const BurstPart& part_of(const BurstParams& params, u32 warp) {
     const BurstPart* part = pointer<const BurstPart>(params.parts);
@@ -277,7 +307,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     if (warp >= part.warps) return;
     Process p{pointer<const u64>(part.code),
               pointer<u32>(part.words) + usize(warp) * part.words_per_process * warp_lanes + lane,
-              pointer<u8>(part.bytes) + (u64(warp) * warp_lanes + lane) * part.bytes_per_process,
+              pointer<u8>(part.bytes) + (u64(warp) * part.lanes + lane) * part.bytes_per_process,
               nullptr,
               0,
               part.dirty_shift,
@@ -293,17 +323,22 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     u64 busy = 0;  // lane-cycles
     LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
     bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
-         waits = false, is_fresh = !(saved.flags & lane_is_used), has_more = true;
+         is_fresh = !(saved.flags & lane_is_used), has_more = true;
+    bool waits = false, has_outgrown = false;  // both until the host has done its part
     u32 id = saved.id;
+    if (saved.flags & lane_stays) word(p.words, process_clipped) = 0;
     if (has_process) load_stack(part, p);
     for (;;) {
-        if (has_more) has_more = take_processes(part, p, warp, has_process, is_fresh, id);
         u32 stop = shuffle(lane == 0 ? load_relaxed(pointer<const u32>(params.stop)) : 0, 0);
+        const bool is_stopped = stop == stop_end;
+        if (has_more && !is_stopped)
+            has_more = take_processes(part, p, warp, has_process, is_fresh, id);
+        if (stop == stop_park) break;
         // Done, or nothing to do before the host has done its part.
-        if (ballot(has_process && !waits) == 0 || stop == stop_park) break;
-        bool is_stopped = stop == stop_end;
+        if (ballot(has_process && (is_stopped || !(waits || has_outgrown))) == 0) break;
         if (is_asleep) is_asleep = !wakes_up(part, p);
-        bool can_run = has_process && !is_asleep && !waits && !lacks_memory(part, p);
+        bool can_run =
+            has_process && !is_asleep && !waits && !has_outgrown && !lacks_memory(part, p);
         u32 running = ballot(can_run);
         // A warp with lanes to spare takes new processes once a quarter of them is idle.
         u32 enough = has_more ? part.lanes - (part.lanes + 3) / 4 : 0;
@@ -314,9 +349,11 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             state = run(p, can_run ? part.thread : 0, quantum, enough);
         else if (!is_stopped)
             asm volatile("nanosleep.u32 20000;");
-        if (state == ThreadState::sleeping || state == ThreadState::host) {
+        if (state == ThreadState::sleeping || state == ThreadState::host ||
+            state == ThreadState::outgrown) {
             is_asleep = state == ThreadState::sleeping;
-            waits = !is_asleep;
+            waits = state == ThreadState::host;
+            has_outgrown = state == ThreadState::outgrown;
             if (waits) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);
             state = ThreadState::ready;
         }
@@ -329,19 +366,22 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             if (part.is_watched && params.spoilt == id) spoil_canary(p);
             if (part.is_watched) verify_process(p, id);
             write_result(part, p, id, state);
-            has_process = is_asleep = waits = false;
+            has_process = is_asleep = waits = has_outgrown = false;
         }
         sync_warp();
         if (is_stopped) break;
     }
     saved.flags = u32(has_process) * lane_has_process | u32(is_asleep) * lane_is_asleep |
-                  u32(waits) * lane_waits_for_host | u32(!is_fresh) * lane_is_used;
+                  u32(waits) * lane_waits_for_host | u32(has_outgrown) * lane_has_outgrown |
+                  u32(!is_fresh) * lane_is_used;
     saved.id = id;
     if (has_process) saved.block = word(p.words, process_block);
     if (has_process) save_stack(part, p);
+    const u32 held = popcount(ballot(has_process));
     if (lane == 0) {
         BurstCounters* counters = pointer<BurstCounters>(params.counters);
         atom_add(&counters->busy_lane_cycles, busy);
+        if (held != 0) atom_add(&counters->held, u64(held));
         atom_max(&counters->longest_warp, cycles() - start);
     }
 }

@@ -187,7 +187,7 @@ struct ElemSegment {
 // One instruction out of line, by the families of code_ops.def. Never inlined: they would take
 // the loop's registers.
 [[gnu::noinline]] Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w);
-[[gnu::noinline]] Outcome run_bulk(const Process& p, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_bulk(const Process& p, u32* thread, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_object(const Process& p, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_vector(const Process& p, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w);

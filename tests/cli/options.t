@@ -136,7 +136,7 @@ gpu-run: --stack takes a number of slots below 4294967296, not "99999999999"; gp
 [2]
 
 $ gpu-run --device cpu --stack 4294967295 --invoke down x.wat 10
-gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4630515740; ask for less with --stack or --heap
+gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4630515741; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10

@@ -43,8 +43,8 @@ class Bench:
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        # Within which a program has begun, where nothing tells that it has. A GPU may compile first.
-        self.begin_seconds = 2 if options.device == "cpu" else 20
+        # Within which a program has begun, where nothing tells that it has.
+        self.begin_seconds = 2
 
     def words(self, *args, flags=()):
         device = ["--device", self.options.device] if self.options.device else []

@@ -82,11 +82,11 @@ Result<int> run(const RunOptions& options) {
     if (!options.profile.empty()) TRY(check_profile(options.profile));
     std::unique_ptr<device::Device> device = TRY(choose_device(options.device, false));
     device::RunControl control = run_control(options.timeout);
-    engine::StoreOptions limits = engine::options_for(device->info());
+    engine::StoreOptions limits =
+        engine::options_for(device->info(), *module, options.memory_bytes);
     limits.fuel = options.fuel;
     limits.stack_slots = options.stack_slots.value_or(limits.stack_slots);
     limits.heap_words = options.heap_words.value_or(limits.heap_words);
-    limits.memory_bytes = options.memory_bytes.value_or(limits.memory_bytes);
     limits.is_watched = options.is_watched;
     engine::ProgramOptions program;
     program.limits = limits;
