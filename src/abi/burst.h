@@ -78,7 +78,7 @@ inline constexpr u32 stop_none = 0, stop_end = 1, stop_park = 2;
 struct BurstCounters {
     u64 busy_lane_cycles;  // of lanes that had a process
     u64 longest_warp;      // from its start to its end
-    u64 waiting;           // lanes that wait for the host
+    u64 waiting;           // lanes that wait for the host, or for a larger slot
     u64 held;              // lanes that still have a process
 };
 

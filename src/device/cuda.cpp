@@ -152,7 +152,7 @@ Result<std::optional<double>> CudaDevice::wait(const RunControl& control, Device
         if (waiting != 0 && !stopped && !is_parking && now >= next_peek) {
             u64 count = 0;
             TRY(stop_.peek(waiting, &count, sizeof count));
-            is_parking = count != 0;
+            is_parking = count != 0 || (control.slice.count() > 0 && now - start >= control.slice);
             if (is_parking) TRY(stop_.set(stop_park));
             next_peek = now + patience;
         }

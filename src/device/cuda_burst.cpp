@@ -1,8 +1,9 @@
 // Bursts on an NVIDIA GPU: plans the memory of all slots, uploads templates, and launches; once
 // more for each time that lanes waited for the host. Slots are small at first: processes that
-// outgrow them go on in fewer and larger ones, level by level.
+// outgrow them go on in larger ones, which take turns with the others.
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 
 #include "base/phases.h"
 #include "device/cuda_device.h"
@@ -70,13 +71,25 @@ struct Level {
     usize part = 0;  // index
     SlotLayout slot;
     Plan plan;
-    u64 processes = 0;
     Buffer template_words, template_bytes, next, words, bytes, lanes;
-    // Of processes that come from smaller slots.
-    const Level* source = nullptr;
-    Buffer moved;
+    std::vector<LaneState> states;  // of the lanes, between launches
+    bool is_changed = false;        // they were, here
+    u64 begun = 0;                  // processes that lanes have taken
 
     u64 lane_count() const { return plan.warps * warp_lanes; }
+};
+
+// What one launch runs: the processes of all parts at first, in small slots, or those of one part
+// that have outgrown the slots of another tier.
+struct Tier {
+    u32 number = 0;  // its slots have 8 times the room of those of the tier before
+    std::vector<Level> levels;
+    Level* source = nullptr;  // where its processes come from
+    const Kernel* gang = nullptr;
+    std::vector<BurstPart> table;
+    Buffer rows, counters, moved;
+    u32 warps = 0;
+    u64 held = 0;  // lanes that have a process
 };
 
 class CudaWaiting final : public WaitingProcess {
@@ -118,7 +131,9 @@ public:
 
     Result<BurstOutcome> run() {
         PhaseTimer timer(Phase::prepare);
-        std::vector<Level> levels(parts_.size());
+        auto first = std::make_unique<Tier>();
+        first->levels.resize(parts_.size());
+        std::vector<u64> processes;
         for (usize i = 0; i < parts_.size(); i++) {
             const Burst& part = parts_[i];
             PartMemory& m = memory_[i];
@@ -126,11 +141,17 @@ public:
             m.code = TRY(device_.upload(std::span<const u64>(part.code), "code"));
             m.arguments = TRY(device_.upload(std::span<const u32>(part.arguments), "arguments"));
             m.results = TRY(device_.allocate_zeroed(u64(part.processes) * stride * 4, "results"));
-            levels[i].part = i;
-            levels[i].processes = part.processes;
+            first->levels[i].part = i;
+            processes.push_back(part.processes);
         }
-        bool has_room = TRY(run_levels(levels, 0));
-        if (!has_room) return Error{TRY(describe_need(levels))};
+        if (!TRY(prepare(*first, processes))) return Error{TRY(describe_need(*first))};
+        for (const Level& level : first->levels)
+            outcome_.slots += u32(level.plan.warps * level.plan.lanes);
+        tiers_.push_back(std::move(first));
+        for (bool has_run = true; has_run;) {
+            has_run = false;
+            for (usize i = 0; i < tiers_.size(); i++) has_run |= TRY(run_tier(*tiers_[i]));
+        }
         if (lane_cycles_ > 0) outcome_.busy = busy_cycles_ / lane_cycles_;
         for (usize i = 0; i < parts_.size(); i++) {
             std::vector<u32>& words = outcome_.parts[i].words;
@@ -143,13 +164,12 @@ public:
 private:
     // ---- sizes ---------------------------------------------------------------------
 
-    // Each level has eight times the room of the one before.
-    static constexpr u32 level_bits = 3, last_level = 6;
+    static constexpr u32 tier_bits = 3, last_tier = 6;
 
-    SlotSize size_of(const Burst& part, u32 level, u64 free) const {
+    SlotSize size_of(const Burst& part, u32 tier, u64 free) const {
         SlotSize size;
-        if (level >= last_level) return size;
-        size.stack_slots = gang_stack_slots << level_bits * level;
+        if (tier >= last_tier) return size;
+        size.stack_slots = gang_stack_slots << tier_bits * tier;
         u64 least = 1 << 20;
         for (const BurstMemory& memory : part.memories) {
             u64 bytes = u64(part.words[memory.record + memory_bytes + 1]) << 32 |
@@ -160,66 +180,66 @@ private:
         // Few processes may have more at once.
         u64 count = std::max<u64>(1, part.memories.size()) *
                     std::min<u64>(part.processes, device_.info().lanes);
-        u64 share = std::min<u64>(free / 4 / count, 16 << 20);
-        size.memory_bytes = std::max(least, share) << level_bits * level;
+        u64 share = std::min<u64>(free / 4 / count, 4 << 20);
+        size.memory_bytes = std::max(least, share) << tier_bits * tier;
         return size;
     }
 
     // False: not even one warp of each fits.
-    Result<bool> plan(std::vector<Level>& levels, u32 number, const Kernel& gang) {
+    Result<bool> plan(Tier& tier, std::span<const u64> processes) {
         // The driver takes local memory for all lanes that could ever be resident.
-        u64 free = TRY(device_.free_memory()), local = u64(gang.local_bytes) * device_.info().lanes;
+        u64 free = TRY(device_.free_memory()),
+            local = u64(tier.gang->local_bytes) * device_.info().lanes;
         bool may_grow = false;
-        std::vector<Plan> plans(levels.size());
-        std::vector<u64> processes(levels.size());
+        std::vector<Plan> plans(tier.levels.size());
         double least = 0;
-        for (usize i = 0; i < levels.size(); i++) {
-            may_grow |= levels[i].slot.clipped != 0;
-            plans[i].words_per_warp = u64(levels[i].slot.words.size()) * 4 * warp_lanes;
-            plans[i].bytes_per_lane = levels[i].slot.bytes_per_process;
-            processes[i] = levels[i].processes;
+        for (usize i = 0; i < plans.size(); i++) {
+            const SlotLayout& slot = tier.levels[i].slot;
+            may_grow |= slot.clipped != 0;
+            plans[i].words_per_warp = u64(slot.words.size()) * 4 * warp_lanes;
+            plans[i].bytes_per_lane = slot.bytes_per_process;
             least += double(plans[i].words_per_warp + plans[i].bytes_per_lane);
         }
         double room = double(free - std::min(free, local)) * 0.95;
         if (least > room) return false;
-        // What is left is for those that outgrow this level.
-        if (may_grow) room = std::max(least, room * (number == 0 ? 0.67 : 0.5));
+        // What is left is for those that outgrow their slots.
+        if (may_grow) room = std::max(least, room * (tier.number == 0 ? 0.67 : 0.5));
         spread(plans, processes,
-               u64(gang.blocks_per_multiprocessor) * device_.info().multiprocessors *
+               u64(tier.gang->blocks_per_multiprocessor) * device_.info().multiprocessors *
                    (block_lanes / warp_lanes),
                room);
-        for (usize i = 0; i < levels.size(); i++) levels[i].plan = plans[i];
+        for (usize i = 0; i < plans.size(); i++) tier.levels[i].plan = plans[i];
         return true;
     }
 
-    Result<std::string> describe_need(const std::vector<Level>& levels) {
-        u64 needed = 0;
-        for (const Level& level : levels)
+    Result<std::string> describe_need(const Tier& tier) {
+        u64 needed = 0, free = TRY(device_.free_memory());
+        for (const Level& level : tier.levels)
             needed += u64(level.slot.words.size()) * 4 * warp_lanes + level.slot.bytes_per_process;
         return format(
             "not enough device memory: a warp of processes takes %llu MiB at the least, %llu of "
             "%llu MiB are free; a smaller --memory or --stack asks for less",
-            (unsigned long long)(needed >> 20),
-            (unsigned long long)(TRY(device_.free_memory()) >> 20),
+            (unsigned long long)(needed >> 20), (unsigned long long)(free >> 20),
             (unsigned long long)(device_.info().memory_total >> 20));
     }
 
-    // ---- a level -------------------------------------------------------------------
+    // ---- a tier --------------------------------------------------------------------
 
-    Result<BurstPart> make_part(Level& level, u32 first_warp) {
+    Result<BurstPart> make_part(Level& level, const Level* source, u32 first_warp) {
         const Burst& part = parts_[level.part];
         const PartMemory& m = memory_[level.part];
         const SlotLayout& slot = level.slot;
-        const u64 lanes = level.lane_count();
+        const u64 lanes = level.lane_count(), slots = level.plan.warps * level.plan.lanes;
         std::vector<u8> bytes = initial_bytes(part, slot);
         level.template_words =
             TRY(device_.upload(std::span<const u32>(slot.words), "the template"));
         level.template_bytes = TRY(device_.upload(std::span<const u8>(bytes), "the template"));
         level.next = TRY(device_.allocate_zeroed(4, "a counter"));
         level.words = TRY(device_.allocate_zeroed(lanes * slot.words.size() * 4, "process words"));
-        level.bytes = TRY(device_.allocate_zeroed(
-            level.plan.warps * level.plan.lanes * slot.bytes_per_process, "process memories"));
+        level.bytes =
+            TRY(device_.allocate_zeroed(slots * slot.bytes_per_process, "process memories"));
         level.lanes = TRY(device_.allocate_zeroed(lanes * sizeof(LaneState), "lanes"));
+        level.states.resize(lanes);
         BurstPart row{};
         row.code = m.code.at();
         row.words = level.words.at();
@@ -231,10 +251,9 @@ private:
         row.next = level.next.at();
         row.system = address_of(part.system);
         row.lanes_at = level.lanes.at();
-        if (const Level* source = level.source) {
+        if (source) {
             row.source_words = source->words.at();
             row.source_bytes = source->bytes.at();
-            row.moved = level.moved.at();
             row.source_bytes_per_process = source->slot.bytes_per_process;
             row.source_words_per_process = u32(source->slot.words.size());
             row.source_lanes = source->plan.lanes;
@@ -246,7 +265,7 @@ private:
             row.template_begin++;
         row.template_begin &= ~u64{7};
         row.words_per_process = u32(slot.words.size());
-        row.processes = u32(level.processes);
+        row.processes = part.processes;
         row.first_warp = first_warp;
         row.warps = u32(level.plan.warps);
         row.lanes = level.plan.lanes;
@@ -264,120 +283,162 @@ private:
         return row;
     }
 
-    // Runs processes until they have ended, or the run is stopped. False: there is no room.
-    Result<bool> run_levels(std::vector<Level>& levels, u32 number) {
-        PhaseTimer timer(Phase::prepare);
+    // False: there is no room for it.
+    Result<bool> prepare(Tier& tier, std::span<const u64> processes) {
         const u64 free = TRY(device_.free_memory());
         bool is_deep = false;
-        for (Level& level : levels) {
-            level.slot = lay_out(parts_[level.part], size_of(parts_[level.part], number, free));
+        for (Level& level : tier.levels) {
+            const Burst& part = parts_[level.part];
+            level.slot = lay_out(part, size_of(part, tier.number, free));
             is_deep |= level.slot.stack_end - level.slot.stack > gang_stack_slots;
         }
-        const Kernel* gang = TRY(device_.gang_kernel(is_deep));
-        if (!TRY(plan(levels, number, *gang))) return false;
-        std::vector<BurstPart> table;
-        u32 warps = 0;
-        for (Level& level : levels) {
-            table.push_back(TRY(make_part(level, warps)));
-            warps += u32(level.plan.warps);
-            if (number == 0) outcome_.slots += u32(level.plan.warps * level.plan.lanes);
+        tier.gang = TRY(device_.gang_kernel(is_deep));
+        if (!TRY(plan(tier, processes))) return false;
+        for (Level& level : tier.levels) {
+            tier.table.push_back(TRY(make_part(level, tier.source, tier.warps)));
+            tier.warps += u32(level.plan.warps);
         }
-        Buffer rows = TRY(device_.upload(std::span<const BurstPart>(table), "the parts"));
-        Buffer counters = TRY(device_.allocate_zeroed(sizeof(BurstCounters), "counters"));
-        BurstParams params{rows.at(), device_.stop_word().at(), counters.at(), u32(levels.size()),
-                           parts_[0].spoilt};
+        tier.rows = TRY(device_.upload(std::span<const BurstPart>(tier.table), "the parts"));
+        tier.counters = TRY(device_.allocate_zeroed(sizeof(BurstCounters), "counters"));
         TRY(device_.synchronize("preparing the launch"));
-        for (;;) {
-            BurstCounters counted = TRY(launch(*gang, params, warps));
-            if (counted.held == 0) break;
-            // Once it is stopped, lanes only hand in what they have.
-            if (!control_.wants_stop())
-                for (Level& level : levels) TRY(serve_lanes(level));
-            if (!control_.wants_stop()) TRY(move_outgrown(levels, number));
-            counted = {};
-            TRY(device_.copy_in(counters.at(), &counted, sizeof counted));
-            TRY(device_.synchronize("preparing the launch"));
+        return true;
+    }
+
+    bool has_work(const Tier& tier) const {
+        if (tier.held > 0) return true;
+        // Once it is stopped, lanes only hand in what they have.
+        if (control_.wants_stop()) return false;
+        if (tier.source) return has_outgrown(*tier.source);
+        for (const Level& level : tier.levels)
+            if (level.begun < parts_[level.part].processes) return true;
+        return false;
+    }
+
+    static bool has_outgrown(const Level& level) {
+        return std::ranges::any_of(level.states, [](const LaneState& state) {
+            return (state.flags & lane_has_outgrown) != 0;
+        });
+    }
+
+    // Runs its processes until there is nothing to do, or others wait for their turn. False: there
+    // was nothing.
+    Result<bool> run_tier(Tier& tier) {
+        constexpr std::chrono::milliseconds turn(50);
+        if (!has_work(tier)) return false;
+        PhaseTimer timer(Phase::prepare);
+        std::vector<MovedProcess> moved;
+        if (tier.source) moved = TRY(offer_outgrown(tier));
+        for (Level& level : tier.levels) TRY(write_lanes(level));
+        RunControl control = control_;
+        for (const auto& other : tiers_)
+            if (other.get() != &tier && has_work(*other)) control.slice = turn;
+        TRY(launch(tier, control));
+        for (Level& level : tier.levels) TRY(read_lanes(level));
+        for (u64 i = 0; i < std::min<u64>(moved.size(), tier.levels[0].begun); i++)
+            tier.source->states[moved[i].slot].flags &= ~(lane_has_outgrown | lane_has_process);
+        if (!moved.empty()) tier.source->is_changed = true;
+        if (control_.wants_stop()) return true;
+        for (Level& level : tier.levels) {
+            TRY(serve_lanes(level));
+            if (has_outgrown(level)) TRY(find_room(tier, level));
         }
         return true;
     }
 
-    Result<BurstCounters> launch(const Kernel& gang, BurstParams params, u64 warps) {
+    // The processes that lanes of a tier may take this time.
+    Result<std::vector<MovedProcess>> offer_outgrown(Tier& tier) {
+        std::vector<MovedProcess> moved;
+        if (!control_.wants_stop())
+            for (u32 slot = 0; slot < tier.source->states.size(); slot++)
+                if (const LaneState& state = tier.source->states[slot];
+                    state.flags & lane_has_outgrown)
+                    moved.push_back({slot, state.id});
+        tier.moved = TRY(device_.upload(std::span<const MovedProcess>(moved), "a list"));
+        BurstPart& row = tier.table[0];
+        row.moved = tier.moved.at();
+        row.processes = u32(moved.size());
+        const u32 first = 0;
+        TRY(device_.copy_in(tier.levels[0].next.at(), &first, sizeof first));
+        TRY(device_.copy_in(tier.rows.at(), &row, sizeof row));
+        TRY(device_.synchronize("preparing the launch"));
+        return moved;
+    }
+
+    // A tier for what has outgrown `level`. Where there is no room, processes stay, and growing
+    // fails.
+    Result<void> find_room(const Tier& tier, Level& level) {
+        for (const auto& other : tiers_)
+            if (other->source == &level) return {};
+        u64 count = 0;
+        for (const LaneState& state : level.states) count += (state.flags & lane_has_outgrown) != 0;
+        // Others may follow.
+        count = std::min<u64>(parts_[level.part].processes, std::max<u64>(256, 8 * count));
+        auto larger = std::make_unique<Tier>();
+        larger->number = tier.number + 1;
+        larger->source = &level;
+        larger->levels.resize(1);
+        larger->levels[0].part = level.part;
+        if (TRY(prepare(*larger, {&count, 1}))) {
+            tiers_.push_back(std::move(larger));
+            return {};
+        }
+        for (LaneState& state : level.states) {
+            if (!(state.flags & lane_has_outgrown)) continue;
+            state.flags = (state.flags & ~lane_has_outgrown) | lane_stays;
+            level.is_changed = true;
+        }
+        return {};
+    }
+
+    Result<void> launch(Tier& tier, const RunControl& control) {
         PhaseTimer timer(Phase::run);
         auto start = std::chrono::steady_clock::now();
-        TRY(device_.pass_on_stop(control_));
-        u32 blocks = u32((warps * warp_lanes + block_lanes - 1) / block_lanes);
-        TRY(device_.launch(gang, blocks, block_lanes, 0, &params));
+        BurstCounters counted{};
+        TRY(device_.copy_in(tier.counters.at(), &counted, sizeof counted));
+        BurstParams params{tier.rows.at(), device_.stop_word().at(), tier.counters.at(),
+                           u32(tier.levels.size()), parts_[0].spoilt};
+        TRY(device_.pass_on_stop(control));
+        u32 blocks = (tier.warps * warp_lanes + block_lanes - 1) / block_lanes;
+        TRY(device_.launch(*tier.gang, blocks, block_lanes, 0, &params));
         std::optional<double> stop_seconds =
-            TRY(device_.wait(control_, params.counters + offsetof(BurstCounters, waiting)));
+            TRY(device_.wait(control, tier.counters.at() + offsetof(BurstCounters, waiting)));
         if (stop_seconds) outcome_.stop_seconds = outcome_.stop_seconds.value_or(0) + *stop_seconds;
         outcome_.launches++;
-        BurstCounters counted{};
-        TRY(device_.copy_out(&counted, params.counters, sizeof counted));
+        TRY(device_.copy_out(&counted, tier.counters.at(), sizeof counted));
+        tier.held = counted.held;
         busy_cycles_ += double(counted.busy_lane_cycles);
-        lane_cycles_ += double(counted.longest_warp) * double(warps * warp_lanes);
+        lane_cycles_ += double(counted.longest_warp) * tier.warps * warp_lanes;
         outcome_.seconds +=
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        return counted;
+        return {};
     }
 
     // What lanes of a parked kernel wait for.
     Result<void> serve_lanes(Level& level) {
         const Burst& part = parts_[level.part];
-        std::vector<LaneState> states = TRY(read_lanes(level));
-        for (u64 slot = 0; slot < states.size(); slot++) {
-            LaneState& state = states[slot];
+        for (u64 slot = 0; slot < level.states.size(); slot++) {
+            LaneState& state = level.states[slot];
             if (!(state.flags & lane_waits_for_host)) continue;
             CudaWaiting process(device_, part, level, slot, state.block);
             if (part.serve) TRY(part.serve(process));
             state.flags &= ~lane_waits_for_host;
-        }
-        return write_lanes(level, states);
-    }
-
-    // Those that have outgrown their slots run to their end in larger ones. Where there are none,
-    // they stay, and growing fails.
-    Result<void> move_outgrown(std::vector<Level>& levels, u32 number) {
-        std::vector<std::vector<LaneState>> states(levels.size());
-        std::vector<std::vector<MovedProcess>> moved(levels.size());
-        std::vector<Level> larger;
-        std::vector<usize> of;  // larger[i] takes from levels[of[i]]
-        for (usize i = 0; i < levels.size(); i++) {
-            states[i] = TRY(read_lanes(levels[i]));
-            for (u32 slot = 0; slot < states[i].size(); slot++)
-                if (states[i][slot].flags & lane_has_outgrown)
-                    moved[i].push_back({slot, states[i][slot].id});
-            if (moved[i].empty()) continue;
-            Level& level = larger.emplace_back();
-            of.push_back(i);
-            level.part = levels[i].part;
-            level.processes = moved[i].size();
-            level.source = &levels[i];
-            level.moved = TRY(device_.upload(std::span<const MovedProcess>(moved[i]), "a list"));
-        }
-        if (larger.empty()) return {};
-        bool has_room = TRY(run_levels(larger, number + 1));
-        for (usize k = 0; k < larger.size(); k++) {
-            const usize i = of[k];
-            u32 taken = 0;
-            if (has_room) TRY(device_.copy_out(&taken, larger[k].next.at(), sizeof taken));
-            for (usize n = 0; n < moved[i].size(); n++) {
-                u32& flags = states[i][moved[i][n].slot].flags;
-                flags &= ~lane_has_outgrown;
-                if (n < taken) flags &= ~lane_has_process;
-                if (!has_room) flags |= lane_stays;
-            }
-            TRY(write_lanes(levels[i], states[i]));
+            level.is_changed = true;
         }
         return {};
     }
 
-    Result<std::vector<LaneState>> read_lanes(const Level& level) {
-        std::vector<LaneState> states(level.lane_count());
-        TRY(device_.copy_out(states.data(), level.lanes.at(), states.size() * sizeof(LaneState)));
-        return states;
+    Result<void> read_lanes(Level& level) {
+        u32 begun = 0;
+        TRY(device_.copy_out(&begun, level.next.at(), sizeof begun));
+        level.begun = begun;
+        return device_.copy_out(level.states.data(), level.lanes.at(),
+                                level.states.size() * sizeof(LaneState));
     }
-    Result<void> write_lanes(Level& level, const std::vector<LaneState>& states) {
-        TRY(device_.copy_in(level.lanes.at(), states.data(), states.size() * sizeof(LaneState)));
+    Result<void> write_lanes(Level& level) {
+        if (!level.is_changed) return {};
+        level.is_changed = false;
+        TRY(device_.copy_in(level.lanes.at(), level.states.data(),
+                            level.states.size() * sizeof(LaneState)));
         return device_.synchronize("writing lanes");
     }
 
@@ -385,6 +446,7 @@ private:
     std::span<const Burst> parts_;
     const RunControl& control_;
     std::vector<PartMemory> memory_;
+    std::vector<std::unique_ptr<Tier>> tiers_;
     BurstOutcome outcome_;
     double busy_cycles_ = 0, lane_cycles_ = 0;
 };

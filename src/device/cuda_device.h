@@ -249,7 +249,8 @@ public:
     }
     // Until the stream is empty; passes a stop request on to the kernel. How long the end took
     // from then on, if there was one.
-    // `waiting`: device address of a count of lanes; once there are some, the kernel is parked.
+    // `waiting`: device address of a count of lanes; once there are some, or the slice is over, the
+    // kernel is parked.
     Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0);
     // Before a launch: a request that was there before it is not missed by a short kernel.
     Result<void> pass_on_stop(const RunControl& control) {

@@ -60,8 +60,8 @@ StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& m
     options.all_memory_bytes = 0;
     for (const wasm::MemoryType& memory : module.memories) {
         const u64 max_pages = memory.limits.max.value_or(options.memory_bytes >> page_bits);
-        options.all_memory_bytes += std::min(options.memory_bytes >> page_bits, max_pages)
-                                    << page_bits;
+        const u64 pages = std::min(options.memory_bytes >> page_bits, max_pages);
+        options.all_memory_bytes += (pages << page_bits) + canary_bytes;
     }
     return options;
 }

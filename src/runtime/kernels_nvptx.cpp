@@ -324,7 +324,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
     bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
          is_fresh = !(saved.flags & lane_is_used), has_more = true;
-    bool waits = false, has_outgrown = false;  // both until the host has done its part
+    // Both until the host has done its part.
+    bool waits = false, has_outgrown = saved.flags & lane_has_outgrown;
     u32 id = saved.id;
     if (saved.flags & lane_stays) word(p.words, process_clipped) = 0;
     if (has_process) load_stack(part, p);
@@ -354,7 +355,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             is_asleep = state == ThreadState::sleeping;
             waits = state == ThreadState::host;
             has_outgrown = state == ThreadState::outgrown;
-            if (waits) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);
+            if (!is_asleep) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);
             state = ThreadState::ready;
         }
         if (has_process && lacks_memory(part, p)) state = no_memory(p, part.thread);
