@@ -32,7 +32,6 @@ class Case:
     absent: tuple = ()          # files that must not
     native: bool = True         # whether the native program can show what is right
     many: bool = True           # whether equal processes must print equal things
-    stack: int = 0              # --stack for many processes, whose stacks are small unless asked for
     only: str = ""              # "current": the current Rust alone
 
 
@@ -99,8 +98,8 @@ program("json", "examples/json/json.rs",
         case("compact", "--compact", stdin=f"  [ {JSON} ,\n\t{JSON}]  \n"),
         case("sorted", "--sort", "--indent", 4, stdin=JSON),
         case("scalar", stdin='"' + UNICODE.strip() + '"'),
-        case("deep", "--indent", 0, stdin="[" * 500 + "]" * 500, stack=65536),
-        case("too_deep", stdin="[" * 501 + "]" * 501, code=1, stack=65536),
+        case("deep", "--indent", 0, stdin="[" * 500 + "]" * 500),
+        case("too_deep", stdin="[" * 501 + "]" * 501, code=1),
         case("many", "--compact", stdin="[" + ",".join(f'{{"id":{i},"x":"{i * i}"}}' for i in range(400)) + "]"),
         case("error_comma", stdin='{"a": 1,\n "b": [1, 2,]}', code=1),
         case("error_end", stdin='{"a": "b', code=1),

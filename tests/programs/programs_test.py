@@ -109,7 +109,6 @@ def run_module(module, program, case, folder, options, instances):
         (folder / "stdin").write_bytes(content(program, case.stdin))
         words += ["--instances", str(instances), "--stdin", str(folder / "stdin")]
         words += [] if options.grouped else ["--out", str(folder / "out")]
-        words += ["--stack", str(case.stack)] if case.stack else []
     words += [str(module), *arguments(case, 0 if instances == 1 else None)]
     done = run_command(words, program, case, folder, options)
     if instances == 1:

@@ -334,6 +334,7 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    hold_standard_streams();
     CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
     app.name("gpu-run");
     auto formatter = std::make_shared<Formatter>();

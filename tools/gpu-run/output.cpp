@@ -1,6 +1,7 @@
 // Standard output and standard error.
 #include "output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,6 +45,13 @@ void write_line(std::string line) {
 }
 
 }  // namespace
+
+void hold_standard_streams() {
+    // The other way round, so that reading and writing fail as if they were closed.
+    for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 bool print(std::string_view text) {
     if (output_errno == 0 && std::fwrite(text.data(), 1, text.size(), stdout) != text.size())

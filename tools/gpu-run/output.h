@@ -10,6 +10,8 @@ namespace gpurun::tool {
 inline constexpr int exit_input = 1, exit_usage = 2, exit_timeout = 124, exit_interrupted = 130,
                      exit_trap = 134, exit_closed_pipe = 141;
 
+// First of all: streams that are closed stay so, rather than become whatever file is opened next.
+void hold_standard_streams();
 // To standard output. False: nobody reads on, or it is full; finish_output says which.
 bool print(std::string_view text);
 // The last words of every command: `code`, or what became of the output.
