@@ -170,12 +170,12 @@ private:
         SlotSize size;
         if (tier >= last_tier) return size;
         size.stack_slots = gang_stack_slots << tier_bits * tier;
-        u64 least = 1 << 20;
+        u64 least = 0;
         for (const BurstMemory& memory : part.memories) {
             u64 bytes = u64(part.words[memory.record + memory_bytes + 1]) << 32 |
                         part.words[memory.record + memory_bytes];
             // Allocators of programs take a page or more before they give anything out.
-            least = std::max(least, bytes + std::max<u64>(bytes, u64{4} << page_bits));
+            least = std::max(least, bytes + std::max<u64>(bytes / 4, u64{4} << page_bits));
         }
         // Few processes may have more at once.
         u64 count = std::max<u64>(1, part.memories.size()) *
