@@ -42,6 +42,11 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
+bool is_zero(std::span<const u8> bytes) {
+    return bytes.empty() ||
+           (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
 std::pair<std::string_view, std::string_view> split_path(std::string_view path) {
     usize slash = path.rfind('/');
     if (slash == path.npos) return {{}, path};

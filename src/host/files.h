@@ -2,6 +2,7 @@
 // on the way, so what is reached lies below the directory whatever the tree looks like by then.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,8 @@ private:
 // A name that a directory can hold: not empty, ".", "..", no '/' or NUL, not too long.
 bool is_name(std::string_view name);
 bool is_utf8(std::string_view text);
+// What a file may leave out: it reads as zeros all the same.
+bool is_zero(std::span<const u8> bytes);
 
 // "a/b/c": "a/b" and "c".
 std::pair<std::string_view, std::string_view> split_path(std::string_view path);

@@ -70,10 +70,6 @@ u32 hash_of(std::string_view name) {
     return hash;
 }
 
-bool is_zero(std::span<const u8> bytes) {
-    return bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
-
 // Names, sorted. Nothing when the directory cannot be read to its end.
 std::optional<std::vector<std::string>> list(int directory) {
     File listed(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -58,7 +58,7 @@ Result<void> write_content(int file, Content& content) {
     if (ftruncate(file, off_t(content.size())) != 0) return fail();
     for (u64 i = content.next_block(0); i < content.block_count(); i = content.next_block(i + 1)) {
         Arena block = TRY(content.block(i));
-        if (!write_at(file, i * file_block, block)) return fail();
+        if (!is_zero(block) && !write_at(file, i * file_block, block)) return fail();
     }
     timespec times[2] = {time_of(content.node().accessed), time_of(content.node().modified)};
     futimens(file, times);  // some file systems have none

@@ -132,6 +132,23 @@ TEST_F(WriteBack, HolesStayHoles) {
     EXPECT_LT(info.st_blocks, 1000);
 }
 
+// Of a file that stayed with the host too; with more blocks than one table has.
+TEST_F(WriteBack, HolesOfColdFilesStayHoles) {
+    const u64 size = 3 * table_blocks * file_block + 5;
+    folder.write("sparse", "start");
+    fs::resize_file(folder / "sparse", size);
+    Handle own = guest().own("sparse");
+    EXPECT_TRUE(guest().node(own).flags & node_is_deep);
+    guest().node(own).flags |= node_is_changed;
+    EXPECT_EQ(write_back(guest(), *image), "");
+    std::string expected = "start";
+    expected.resize(size);
+    EXPECT_TRUE(read_file(folder / "sparse") == expected);
+    struct stat info;
+    ASSERT_EQ(stat((folder / "sparse").c_str(), &info), 0);
+    EXPECT_LT(info.st_blocks, 1000);
+}
+
 TEST_F(WriteBack, Modes) {
     chmod((folder / "file").c_str(), 04751);
     guest().change("file", "new");
