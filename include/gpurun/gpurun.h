@@ -137,6 +137,10 @@ static inline gpurun_value gpurun_f64(double value) {
     made.of.f64 = value;
     return made;
 }
+/** The value as text that gpurun_config_add_argument() takes: "42", "-1.5", "nan"; of a reference
+ * "null" or "ref". Writes at most `capacity` bytes, the last of them a NUL, and returns how long
+ * the text is; 64 bytes are enough for every value. */
+GPURUN_API size_t gpurun_value_text(gpurun_value value, char* buffer, size_t capacity);
 /** @} */
 
 /** @name Host functions
@@ -249,6 +253,15 @@ GPURUN_API void gpurun_config_set_seed(gpurun_config* config, uint64_t seed);
 GPURUN_API void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop);
 /** Keeps what processes changed in writable directories for gpurun_result_file_count(). */
 GPURUN_API void gpurun_config_keep_files(gpurun_config* config, bool is_kept);
+/** A line of text for a person, without an end of line. */
+typedef void (*gpurun_line)(void* data, const char* line);
+/** Shows every system call to `line`: of one process as it makes them, of several when all have
+ * ended. What guests say by the debug functions comes there too, instead of into the result. NULL:
+ * nothing is shown. */
+GPURUN_API void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data);
+/** Where the state of one process is written if it traps, for `gpu-run inspect`; made if it is not
+ * there. */
+GPURUN_API void gpurun_config_set_dump(gpurun_config* config, const char* folder);
 /** @} */
 
 /** @name Runs */
@@ -307,9 +320,6 @@ GPURUN_API size_t gpurun_result_value_count(const gpurun_result* result, uint32_
 /** A value of type 0 if there is none of that number. */
 GPURUN_API gpurun_value gpurun_result_value(const gpurun_result* result, uint32_t process,
                                             size_t index);
-/** The same as text that gpurun_config_add_argument() takes. */
-GPURUN_API const char* gpurun_result_value_text(const gpurun_result* result, uint32_t process,
-                                                size_t index);
 
 /** What it wrote to standard output (`stream` 1) or standard error (2), if no callback took it.
  * Ends with a NUL that is not counted. */
@@ -341,7 +351,8 @@ GPURUN_API void gpurun_bytes_delete(char* bytes);
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_store_files(const gpurun_result* result,
                                                                      uint32_t process,
                                                                      const char* folder);
-/** What kept changed files of one process from being written back; NULL: nothing. */
+/** What kept changed files of one process from being written back, or its dump from being made;
+ * NULL: nothing. */
 GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
 
 /** What guests said by the debug functions of the import module `gpu`, in order, as lines of text:

@@ -204,6 +204,13 @@ private:
 
 }  // namespace detail
 
+/** "42", "-1.5": what argument() takes. */
+inline std::string to_string(const gpurun_value& value) {
+    char text[64];
+    gpurun_value_text(value, text, sizeof text);
+    return text;
+}
+
 /** What to run and what it sees; see the functions gpurun_config_* of the same names. */
 class Config {
 public:
@@ -335,6 +342,19 @@ public:
         gpurun_config_keep_files(get(), is_kept);
         return *this;
     }
+    /** Shows every system call; the function must not throw. */
+    Config& trace(std::function<void(std::string_view line)> callback) {
+        trace_ = std::make_unique<Line>(std::move(callback));
+        auto show = [](void* data, const char* line) noexcept {
+            (*static_cast<Line*>(data))(line);
+        };
+        gpurun_config_set_trace(get(), show, trace_.get());
+        return *this;
+    }
+    Config& dump(const std::string& folder) {
+        gpurun_config_set_dump(get(), folder.c_str());
+        return *this;
+    }
     gpurun_config* get() const { return handle_.get(); }
 
 private:
@@ -348,7 +368,9 @@ private:
     using Input = std::function<std::string(size_t)>;
     using Output = std::function<bool(uint32_t, int, std::string_view)>;
     std::unique_ptr<Input> input_;
+    using Line = std::function<void(std::string_view)>;
     std::unique_ptr<Output> output_;
+    std::unique_ptr<Line> trace_;
     detail::Handle<gpurun_config, gpurun_config_delete> handle_{detail::made(gpurun_config_new())};
 };
 

@@ -205,6 +205,17 @@ void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop) {
 void gpurun_config_keep_files(gpurun_config* config, bool is_kept) {
     if (config) config->keeps_files = is_kept;
 }
+void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data) {
+    if (!config) return;
+    config->trace = line;
+    config->trace_data = data;
+}
+void gpurun_config_set_dump(gpurun_config* config, const char* folder) {
+    change(config, "gpurun_config_set_dump", [&]() -> Result<void> {
+        config->dump = TRY(text(folder));
+        return {};
+    });
+}
 
 // ---- host calls and stops ----------------------------------------------------------
 

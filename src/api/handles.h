@@ -9,7 +9,9 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -67,24 +69,35 @@ struct gpurun_config {
     std::optional<double> timeout;
     std::shared_ptr<std::atomic<bool>> stop;
     bool keeps_files = false;
+    gpurun_line trace = nullptr;
+    void* trace_data = nullptr;
+    std::optional<std::string> dump;
     std::string problem;  // the first of what a setter was given and could not use
 };
 
 struct gpurun_result {
+    // Small: there may be millions. What few processes have stands in maps by their index.
     struct Process {
+        const std::string* message = nullptr;  // in `messages`
+        gpurun::u64 output_at[2] = {};         // in `bytes`, with a NUL after it
+        gpurun::u64 output_size[2] = {};
+        gpurun::u64 values_at = 0;  // in `values`
+        gpurun::u32 value_count = 0;
+        gpurun::u32 exit_code = 0;
+        gpurun::Handle block = 0;  // in left->arena
         gpurun_ending ending = GPURUN_RETURNED;
         bool is_initialising = false;
-        gpurun::u32 exit_code = 0;
-        std::string message;
-        std::vector<gpurun::engine::Frame> frames;
-        std::vector<gpurun_value> values;
-        std::vector<std::string> value_texts;
-        std::string output[2];
-        std::vector<gpurun::host::Change> files;
-        std::vector<std::string> paths;  // of files, as the guest names them
-        gpurun::Handle block = 0;        // in left.arena
+    };
+    struct Files {
+        std::vector<gpurun::host::Change> changes;
+        std::vector<std::string> paths;  // as the guest names them
     };
     std::vector<Process> processes;
+    std::set<std::string> messages;
+    std::string bytes;
+    std::vector<gpurun_value> values;
+    std::unordered_map<gpurun::u32, std::vector<gpurun::engine::Frame>> frames;
+    std::unordered_map<gpurun::u32, Files> files;
     double seconds = 0;
     std::string file_problem;
     std::vector<std::string> debug;
@@ -108,6 +121,19 @@ gpurun_error* guarded(Body body) noexcept {
         return make_error(exception.what());
     }
 }
+
+// ---- what a run gives to its result (collect.cpp) ----------------------------
+
+void collect(engine::Completion completion, const gpurun_config& config, u32 index,
+             gpurun_result& result);
+void collect_message(std::string message, u32 index, gpurun_result& result);
+void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result& result);
+void collect_records(const std::vector<DebugRecord>& records, const gpurun_config& config,
+                     gpurun_result& result);
+// What the process changed; result.left is where.
+Result<void> collect_files(u32 index, gpurun_result& result);
+
+// ---- values (value.cpp) ------------------------------------------------------------
 
 gpurun_value to_c(const engine::Value& value);
 // An Error: it has no type that can be passed.

@@ -15,16 +15,31 @@ const Process* find(const gpurun_result* result, uint32_t process) {
 }
 
 template <class T>
-const T* find(const std::vector<T>& list, size_t index) {
+const T* find(const std::unordered_map<gpurun::u32, T>& map, uint32_t process) {
+    auto found = map.find(process);
+    return found == map.end() ? nullptr : &found->second;
+}
+
+template <class T>
+const T* element(const std::vector<T>& list, size_t index) {
     return index < list.size() ? &list[index] : nullptr;
 }
 
 const char* text(const std::string* found) { return found ? found->c_str() : nullptr; }
 
+const std::vector<gpurun::engine::Frame>* find_frames(const gpurun_result* result,
+                                                      uint32_t process) {
+    return result ? find(result->frames, process) : nullptr;
+}
+
 const gpurun::engine::Frame* find_frame(const gpurun_result* result, uint32_t process,
                                         size_t frame) {
-    const Process* found = find(result, process);
-    return found ? find(found->frames, frame) : nullptr;
+    const auto* frames = find_frames(result, process);
+    return frames ? element(*frames, frame) : nullptr;
+}
+
+const gpurun_result::Files* find_files(const gpurun_result* result, uint32_t process) {
+    return result ? find(result->files, process) : nullptr;
 }
 
 Result<std::string> content_of(const gpurun_result& result, const gpurun::host::Change& change) {
@@ -58,7 +73,7 @@ uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process) 
 }
 const char* gpurun_result_message(const gpurun_result* result, uint32_t process) {
     const Process* found = find(result, process);
-    return found && !found->message.empty() ? found->message.c_str() : nullptr;
+    return found ? text(found->message) : nullptr;
 }
 bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process) {
     const Process* found = find(result, process);
@@ -66,8 +81,8 @@ bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process
 }
 
 size_t gpurun_result_frame_count(const gpurun_result* result, uint32_t process) {
-    const Process* found = find(result, process);
-    return found ? found->frames.size() : 0;
+    const auto* frames = find_frames(result, process);
+    return frames ? frames->size() : 0;
 }
 const char* gpurun_result_frame_function(const gpurun_result* result, uint32_t process,
                                          size_t frame) {
@@ -86,30 +101,25 @@ const char* gpurun_result_frame_source(const gpurun_result* result, uint32_t pro
 
 size_t gpurun_result_value_count(const gpurun_result* result, uint32_t process) {
     const Process* found = find(result, process);
-    return found ? found->values.size() : 0;
+    return found ? found->value_count : 0;
 }
 gpurun_value gpurun_result_value(const gpurun_result* result, uint32_t process, size_t index) {
-    const Process* found = find(result, process);
-    const gpurun_value* value = found ? find(found->values, index) : nullptr;
-    return value ? *value : gpurun_value{};
-}
-const char* gpurun_result_value_text(const gpurun_result* result, uint32_t process, size_t index) {
-    const Process* found = find(result, process);
-    return found ? text(find(found->value_texts, index)) : nullptr;
+    if (index >= gpurun_result_value_count(result, process)) return {};
+    return result->values[result->processes[process].values_at + index];
 }
 
 const char* gpurun_result_output(const gpurun_result* result, uint32_t process, int stream,
                                  size_t* size) {
-    const Process* found = find(result, process);
-    const std::string* bytes =
-        found && (stream == 1 || stream == 2) ? &found->output[stream - 1] : nullptr;
-    if (size) *size = bytes ? bytes->size() : 0;
-    return text(bytes);
+    const Process* found = stream == 1 || stream == 2 ? find(result, process) : nullptr;
+    const size_t count = found ? found->output_size[stream - 1] : 0;
+    if (size) *size = count;
+    if (!found) return nullptr;
+    return count > 0 ? result->bytes.data() + found->output_at[stream - 1] : "";
 }
 
 size_t gpurun_result_file_count(const gpurun_result* result, uint32_t process) {
-    const Process* found = find(result, process);
-    return found ? found->files.size() : 0;
+    const auto* files = find_files(result, process);
+    return files ? files->changes.size() : 0;
 }
 gpurun_change gpurun_result_file_change(const gpurun_result* result, uint32_t process,
                                         size_t file) {
@@ -119,20 +129,20 @@ gpurun_change gpurun_result_file_change(const gpurun_result* result, uint32_t pr
                   uint32_t(ChangeKind::make_directory) == GPURUN_DIRECTORY_MADE &&
                   uint32_t(ChangeKind::write_file) == GPURUN_FILE_WRITTEN &&
                   uint32_t(ChangeKind::make_symlink) == GPURUN_SYMLINK_MADE);
-    const Process* found = find(result, process);
-    const auto* change = found ? find(found->files, file) : nullptr;
+    const auto* files = find_files(result, process);
+    const auto* change = files ? element(files->changes, file) : nullptr;
     return change ? gpurun_change(change->kind) : GPURUN_FILE_REMOVED;
 }
 const char* gpurun_result_file_path(const gpurun_result* result, uint32_t process, size_t file) {
-    const Process* found = find(result, process);
-    return found ? text(find(found->paths, file)) : nullptr;
+    const auto* files = find_files(result, process);
+    return files ? text(element(files->paths, file)) : nullptr;
 }
 
 gpurun_error* gpurun_result_file_read(const gpurun_result* result, uint32_t process, size_t file,
                                       char** bytes, size_t* size) {
     return gpurun::api::guarded([&]() -> Result<void> {
-        const Process* found = find(result, process);
-        const auto* change = found ? find(found->files, file) : nullptr;
+        const auto* files = find_files(result, process);
+        const auto* change = files ? element(files->changes, file) : nullptr;
         if (!change || !bytes || !size)
             return Error{
                 "gpurun_result_file_read wants a file that there is, and places for its "
@@ -167,7 +177,7 @@ size_t gpurun_result_debug_count(const gpurun_result* result) {
     return result ? result->debug.size() : 0;
 }
 const char* gpurun_result_debug(const gpurun_result* result, size_t index) {
-    return result ? text(find(result->debug, index)) : nullptr;
+    return result ? text(element(result->debug, index)) : nullptr;
 }
 uint64_t gpurun_result_debug_dropped(const gpurun_result* result) {
     return result ? result->debug_dropped : 0;

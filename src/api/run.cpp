@@ -1,5 +1,4 @@
-// Runs of the interface: from a configuration to the engine's options, and from how processes ended
-// to a result that needs neither the device nor the engine any more.
+// Runs of the interface: from a configuration to the engine's options and back to a result.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,12 +10,11 @@
 
 using namespace gpurun;
 using engine::BurstReport;
-using engine::Completion;
 using engine::Leavings;
 
 namespace {
 
-constexpr u32 debug_records = 4096;  // then they are only counted
+constexpr u32 debug_records = 4096, traced_records = 65536;  // then they are only counted
 
 bool is_many(const gpurun_config& config) { return config.processes > 0 || !config.own.empty(); }
 
@@ -30,7 +28,8 @@ host::SystemOptions system_options(const gpurun_module& module, const gpurun_con
                                 config.arguments.end());
     system.seed = config.seed;
     system.keeps_files = config.keeps_files;
-    system.debug_capacity = debug_records;
+    system.is_traced = config.trace != nullptr;
+    system.debug_capacity = config.trace ? traced_records : debug_records;
     bool is_live = !is_many(config) && (config.inherits_streams || config.input_callback);
     if (!is_live || config.input) system.input = config.input.value_or(std::vector<u8>());
     return system;
@@ -47,53 +46,7 @@ device::RunControl run_control(const gpurun_config& config) {
     return control;
 }
 
-gpurun_ending ending_of(Completion::Kind kind, const gpurun_config& config) {
-    switch (kind) {
-        case Completion::Kind::returned: return GPURUN_RETURNED;
-        case Completion::Kind::exited: return GPURUN_EXITED;
-        case Completion::Kind::trapped: return GPURUN_TRAPPED;
-        case Completion::Kind::uncaught_exception: return GPURUN_EXCEPTION;
-        case Completion::Kind::out_of_fuel: return GPURUN_NO_FUEL;
-        case Completion::Kind::blocked: return GPURUN_BLOCKED;
-        case Completion::Kind::stopped: break;
-    }
-    return config.stop && *config.stop ? GPURUN_STOPPED : GPURUN_TIMED_OUT;
-}
-
-void describe(Completion completion, const gpurun_config& config, gpurun_result::Process& process) {
-    process.ending = ending_of(completion.kind, config);
-    process.exit_code = completion.exit_code;
-    if (process.ending == GPURUN_TIMED_OUT) {
-        process.message = "timeout";
-    } else if (process.ending != GPURUN_RETURNED) {
-        process.message = completion.to_string();
-    }
-    process.frames = std::move(completion.backtrace);
-    for (const engine::Value& value : completion.results) {
-        process.values.push_back(api::to_c(value));
-        process.value_texts.push_back(value.to_string());
-    }
-}
-
-void describe(const std::vector<DebugRecord>& records, gpurun_result& result) {
-    for (const DebugRecord& record : records) result.debug.push_back(engine::to_string(record));
-}
-
-// "/data" and "a/b": "/data/a/b".
-std::string guest_path(const host::Mount& mount, const std::string& path) {
-    bool has_slash = !mount.guest_path.empty() && mount.guest_path.back() == '/';
-    return mount.guest_path + (has_slash ? "" : "/") + path;
-}
-
-Result<void> list_files(const Leavings& left, gpurun_result::Process& process) {
-    if (!process.block) return {};
-    process.files = TRY(host::changes(left.arena, process.block));
-    for (const host::Change& change : process.files)
-        process.paths.push_back(guest_path(left.image->mount(change.preopen), change.path));
-    return {};
-}
-
-host::Streams streams_of(const gpurun_config& config, gpurun_result::Process& process) {
+host::Streams streams_of(const gpurun_config& config, std::string* captured) {
     host::Streams streams;
     if (config.inherits_streams) streams = host::console();
     if (config.output_callback) {
@@ -102,8 +55,8 @@ host::Streams streams_of(const gpurun_config& config, gpurun_result::Process& pr
                                           bytes.size());
         };
     } else if (!config.inherits_streams) {
-        streams.write = [&process](int stream, std::string_view bytes) -> Result<bool> {
-            process.output[stream - 1] += bytes;
+        streams.write = [captured](int stream, std::string_view bytes) -> Result<bool> {
+            captured[stream - 1] += bytes;
             return true;
         };
     }
@@ -127,7 +80,7 @@ Result<std::vector<engine::Value>> function_arguments(const gpurun_module& modul
 
 Result<void> run_one(device::Device& device, const gpurun_module& module,
                      const gpurun_config& config, gpurun_result& result) {
-    gpurun_result::Process& process = result.processes.emplace_back();
+    std::string captured[2];
     engine::ProgramOptions options;
     options.function = config.function;
     options.arguments = TRY(function_arguments(module, config));
@@ -138,30 +91,37 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
     options.limits.memory_bytes = config.memory_bytes.value_or(options.limits.memory_bytes);
     options.host_functions = config.functions;
-    options.streams = streams_of(config, process);
+    options.streams = streams_of(config, captured);
+    if (config.trace)
+        options.take_record = [&config](const DebugRecord& record) {
+            config.trace(config.trace_data, engine::describe(record).c_str());
+        };
+    if (config.dump)
+        options.dump = TRY(engine::DumpFolder::make(*config.dump, module.name, *module.module));
     TRY(device.prepare(false));
     auto begin = std::chrono::steady_clock::now();
     engine::ProgramEnding ended =
         TRY(engine::run_program(device, module.module, options, run_control(config)));
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    describe(std::move(ended.completion), config, process);
+    gpurun_result::Process& process = result.processes.emplace_back();
+    api::collect(std::move(ended.completion), config, 0, result);
+    for (int stream : {1, 2}) api::collect_output(stream, captured[stream - 1], 0, result);
     if (ended.was_output_closed) {
         process.ending = GPURUN_CLOSED;
-        process.message = "nobody reads its output";
+        api::collect_message("nobody reads its output", 0, result);
     }
     process.is_initialising = !ended.has_begun;
     process.block = ended.block;
-    describe(ended.debug, result);
+    api::collect_records(ended.debug, config, result);
     result.debug_dropped = ended.debug_dropped;
+    if (ended.dump) result.file_problem = ended.dump->to_string();
     if (ended.files) result.file_problem = ended.files->to_string();
-    if (config.keeps_files) {
-        auto left = std::make_shared<const Leavings>(std::move(ended.left));
-        result.left = left.get();
-        result.keeper = left;
-        TRY(list_files(*left, process));
-    }
-    return {};
+    if (!config.keeps_files) return {};
+    auto left = std::make_shared<const Leavings>(std::move(ended.left));
+    result.left = left.get();
+    result.keeper = left;
+    return api::collect_files(0, result);
 }
 
 Result<void> check_many(const gpurun_config& config) {
@@ -173,6 +133,7 @@ Result<void> check_many(const gpurun_config& config) {
         return Error{
             "several processes cannot share the standard streams; read their output from "
             "the result, or set a callback for it"};
+    if (config.dump) return Error{"only one process can be dumped"};
     if (config.input_callback)
         return Error{"several processes cannot share an input callback; give the input as bytes"};
     return {};
@@ -192,19 +153,6 @@ std::vector<host::ProcessInput> process_inputs(const gpurun_config& config,
         made.arguments.insert(made.arguments.begin(), all.begin(), all.end());
     }
     return inputs;
-}
-
-// Gives the output of a process to the callback. False: it wants no more.
-bool hand_out(const gpurun_config& config, u32 number, gpurun_result::Process& process) {
-    bool is_wanted = true;
-    for (int stream : {1, 2}) {
-        std::string bytes = std::move(process.output[stream - 1]);
-        process.output[stream - 1].clear();
-        if (is_wanted && !bytes.empty())
-            is_wanted = config.output_callback(config.output_data, number, stream, bytes.data(),
-                                               bytes.size());
-    }
-    return is_wanted;
 }
 
 Result<void> run_many(device::Device& device, const gpurun_module& module,
@@ -242,20 +190,25 @@ Result<void> run_many(device::Device& device, const gpurun_module& module,
         TRY(engine::run_burst(device, {&job, 1}, run_control(config))));
     result.seconds = report->outcome().seconds;
     result.processes.resize(processes);
-    bool is_wanted = config.output_callback != nullptr;
-    for (u32 i = 0; i < processes; i++) {
-        gpurun_result::Process& process = result.processes[i];
-        describe(report->of(i), config, process);
-        for (int stream : {1, 2}) process.output[stream - 1] = TRY(report->stream(i, stream));
-        if (is_wanted) is_wanted = hand_out(config, config.first_number + i, process);
-        process.block = report->block(i);
-        if (config.keeps_files && report->left()) TRY(list_files(*report->left(), process));
-    }
-    describe(report->debug(result.debug_dropped), result);
     if (config.keeps_files) {
         result.left = report->left();
         result.keeper = report;
     }
+    bool is_wanted = true;
+    for (u32 i = 0; i < processes; i++) {
+        api::collect(report->of(i), config, i, result);
+        result.processes[i].block = report->block(i);
+        for (int stream : {1, 2}) {
+            std::string bytes = TRY(report->stream(i, stream));
+            if (!config.output_callback)
+                api::collect_output(stream, bytes, i, result);
+            else if (is_wanted && !bytes.empty())
+                is_wanted = config.output_callback(config.output_data, config.first_number + i,
+                                                   stream, bytes.data(), bytes.size());
+        }
+        TRY(api::collect_files(i, result));
+    }
+    api::collect_records(report->debug(result.debug_dropped), config, result);
     return {};
 }
 

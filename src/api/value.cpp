@@ -51,3 +51,18 @@ Result<Value> from_c(const gpurun_value& value) {
 }
 
 }  // namespace gpurun::api
+
+size_t gpurun_value_text(gpurun_value value, char* buffer, size_t capacity) {
+    std::string text;
+    gpurun_error_delete(gpurun::api::guarded([&]() -> gpurun::Result<void> {
+        if (value.type == GPURUN_REFERENCE)
+            text = value.of.i32 ? "ref" : "null";
+        else
+            text = TRY(gpurun::api::from_c(value)).to_string();
+        return {};
+    }));
+    if (buffer && capacity > 0) {
+        buffer[text.copy(buffer, capacity - 1)] = '\0';
+    }
+    return text.size();
+}

@@ -160,8 +160,10 @@ TEST(Api, ManyPrograms) {
         EXPECT_EQ(bytes, stream == 1 ? "x" : "err");
         return process < 2;
     });
-    run(device(), module(copier), config);
+    Result taken = run(device(), module(copier), config);
     EXPECT_THAT(order, ElementsAre(0, 1, 2));
+    EXPECT_EQ(taken[0].output(), "");
+    EXPECT_EQ(taken[50].output(), "");
 }
 
 TEST(Api, ProcessesWithInputOfTheirOwn) {
@@ -221,7 +223,11 @@ TEST(Api, Functions) {
     EXPECT_TRUE(result[0].is_success());
     EXPECT_EQ(result[0].value<int64_t>(0), 42);
     EXPECT_EQ(result[0].value<double>(1), 1.75);
-    EXPECT_STREQ(gpurun_result_value_text(result.get(), 0, 1), "1.75");
+    EXPECT_EQ(to_string(result[0].values()[1]), "1.75");
+    char small[3] = "xx";
+    EXPECT_EQ(gpurun_value_text(result[0].values()[1], small, sizeof small), 4u);
+    EXPECT_STREQ(small, "1.");
+    EXPECT_EQ(gpurun_value_text(gpurun_value{}, nullptr, 0), 0u);
     EXPECT_THAT(error_of([&] { result[0].value<float>(1); }), HasSubstr("no result of that type"));
 
     Result vector = run(device(), module(functions), Config().function("vector"));
@@ -231,6 +237,7 @@ TEST(Api, Functions) {
     Result null = run(device(), module(functions), Config().function("null"));
     EXPECT_EQ(null[0].values().at(0).type, uint32_t(GPURUN_REFERENCE));
     EXPECT_EQ(null[0].values().at(0).of.i32, 0);
+    EXPECT_EQ(to_string(null[0].values().at(0)), "null");
 }
 
 TEST(Api, TrapsHaveABacktrace) {
@@ -353,6 +360,21 @@ TEST(Api, HostFunctions) {
                 HasSubstr("env"));
 }
 
+TEST(Api, Traces) {
+    std::vector<std::string> lines;
+    Config config;
+    config.input("x").trace([&](std::string_view line) { lines.emplace_back(line); });
+    run(device(), module(copier), config);
+    ASSERT_EQ(lines.size(), 6u);
+    EXPECT_THAT(lines[0], HasSubstr("fd_write(2, \"err\""));
+    EXPECT_THAT(lines[5], HasSubstr("proc_exit(41)"));
+    lines.clear();
+    Result many = run(device(), module(copier), config.processes(2));
+    EXPECT_EQ(lines.size(), 12u);
+    EXPECT_THAT(lines[0], HasSubstr("process "));
+    EXPECT_TRUE(many.debug().empty());
+}
+
 // ---- files -------------------------------------------------------------------------
 
 class Files : public testing::Test {
@@ -421,6 +443,16 @@ TEST_F(Files, OfOneProcessAreKept) {
         run(device(), module(writer), Config().directory(folder_, "/", true).keep_files());
     ASSERT_EQ(result[0].files().size(), 1u);
     EXPECT_EQ(result[0].read_file(0), "hi");
+}
+
+TEST_F(Files, OfADump) {
+    Config config;
+    config.function("outer").value(0).dump(folder_ / "dump");
+    Result result = run(device(), module(functions), config);
+    EXPECT_EQ(result.file_problem(), "");
+    EXPECT_THAT(read(folder_ / "dump/0/state"), HasSubstr("integer divide by zero"));
+    EXPECT_THAT(error_of([&] { run(device(), module(functions), config.processes(2)); }),
+                HasSubstr("only one process can be dumped"));
 }
 
 // ---- the C functions by themselves -------------------------------------------------
