@@ -22,7 +22,7 @@ Options:
   --report FILE               write what happened to a file, as JSON
   --fuel N                    stop after that many instructions
   --timeout TIME              stop after that time: 10s, 0.5, 200ms
-  --stack N                   call stack, in slots of 4 bytes: 1048576, with --instances 8192
+  --stack N                   call stack, in slots of 4 bytes: 1048576
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
   --dir HOST[::GUEST] ...     let the program use a directory, and write back what it changed there

@@ -239,7 +239,7 @@ Options:
   --report FILE               write what happened to a file, as JSON
   --fuel N                    a process fails after that many instructions
   --timeout TIME              a process that has not ended after that time fails: 10s, 0.5, 200ms
-  --stack N                   call stack, in slots of 4 bytes: 8192
+  --stack N                   call stack, in slots of 4 bytes: 1048576
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
   --dir HOST[::GUEST] ...     let the program use a directory; what it changes goes to NAME.files in --out

@@ -175,8 +175,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                "a number of instructions");
     add_number(app, "--timeout", "TIME", "stop after that time: 10s, 0.5, 200ms", run.timeout,
                parse_seconds, "a time such as 10s or 200ms");
-    add_number(app, "--stack", "N",
-               "call stack, in slots of 4 bytes: 1048576, with --instances 8192", run.stack_slots,
+    add_number(app, "--stack", "N", "call stack, in slots of 4 bytes: 1048576", run.stack_slots,
                parse_small_count, "a number of slots below 4294967296");
     add_number(app, "--heap", "N", "heap of objects, in words of 4 bytes", run.heap_words,
                parse_small_count, "a number of words below 4294967296");
@@ -229,7 +228,6 @@ void add_map_options(CLI::App& app, MapOptions& map) {
     app.get_option("--timeout")
         ->description("a process that has not ended after that time fails: 10s, 0.5, 200ms");
     app.get_option("--fuel")->description("a process fails after that many instructions");
-    app.get_option("--stack")->description("call stack, in slots of 4 bytes: 8192");
     app.get_option("--dir")->description(
         "let the program use a directory; what it changes goes to NAME.files in --out");
     app.get_option("--stdin")->description("with --lines: standard input from a file");
