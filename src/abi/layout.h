@@ -128,6 +128,7 @@ enum ThreadWord : u32 {
     thread_dirty =
         thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
     thread_window,                // 1: what is in use of its stack fits stack_window slots
+    thread_is_looked_at,          // 1: of a burst, if it traps the host wants to see it; then 0
     thread_words,
 };
 

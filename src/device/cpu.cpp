@@ -237,6 +237,10 @@ public:
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
     Handle block() const override { return process_.words[process_block]; }
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        std::copy_n(process_.words + index, words.size(), words.begin());
+        return {};
+    }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
         std::copy_n(process_.bytes + offset, bytes.size(), bytes.begin());
         return {};
@@ -358,18 +362,29 @@ private:
         }
         ThreadState state = turn.slot.run(control_);
         if (state == ThreadState::host) {
-            // One at a time: what it does to system memory is not for several at once.
-            static std::mutex mutex;
-            std::lock_guard lock(mutex);
+            std::lock_guard lock(host_mutex());
             Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
             if (!served && !problem_) problem_ = served.error();
             turn.slot.wake();
         } else if (state == ThreadState::sleeping) {
             turn.is_asleep = true;
         } else if (state != ThreadState::ready) {
+            if (state == ThreadState::trapped && burst_.look) look(turn);
             finish(turn, state);
         }
         return true;
+    }
+
+    // One at a time: what the host does to system memory is not for several at once.
+    static std::mutex& host_mutex() {
+        static std::mutex mutex;
+        return mutex;
+    }
+
+    void look(Turn& turn) {
+        std::lock_guard lock(host_mutex());
+        Result<bool> seen = burst_.look(turn.slot, turn.id);
+        if (!seen && !problem_) problem_ = seen.error();
     }
 
     void finish(Turn& turn, ThreadState state) {

@@ -99,19 +99,36 @@ public:
         : device_(device), part_(part), level_(level), slot_(slot), block_(block) {}
 
     gpurun::Handle block() const override { return block_; }
+    // Words of the lanes of a warp lie side by side: all of them are read.
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        constexpr usize piece = 4096;
+        std::vector<u32> all(std::min(piece, words.size()) * warp_lanes);
+        for (usize at = 0; at < words.size(); at += piece) {
+            usize count = std::min(piece, words.size() - at);
+            TRY(device_.copy_out(all.data(), word_at(index + u32(at)) - slot_ % warp_lanes * 4,
+                                 count * warp_lanes * 4));
+            for (usize i = 0; i < count; i++)
+                words[at + i] = all[i * warp_lanes + slot_ % warp_lanes];
+        }
+        return {};
+    }
+    Result<void> write_word(u32 index, u32 value) {
+        return device_.copy_in(word_at(index), &value, sizeof value);
+    }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
         return device_.copy_out(bytes.data(), at(offset), bytes.size());
     }
     Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
         // Whoever has the slot next gets all of it afresh.
-        static constexpr u32 all_dirty = ~u32{0};
-        u64 warp = slot_ / warp_lanes, lane = slot_ % warp_lanes;
-        u64 word = (warp * level_.slot.words.size() + part_.thread + thread_dirty) * warp_lanes;
-        TRY(device_.copy_in(level_.words.at() + (word + lane) * 4, &all_dirty, sizeof all_dirty));
+        TRY(write_word(part_.thread + thread_dirty, ~u32{0}));
         return device_.copy_in(at(offset), bytes.data(), bytes.size());
     }
 
 private:
+    DevicePointer word_at(u32 index) const {
+        u64 first = slot_ / warp_lanes * level_.slot.words.size() + index;
+        return level_.words.at() + (first * warp_lanes + slot_ % warp_lanes) * 4;
+    }
     DevicePointer at(u64 offset) const {
         u64 index = slot_ / warp_lanes * level_.plan.lanes + slot_ % warp_lanes;
         return level_.bytes.at() + index * level_.slot.bytes_per_process + offset;
@@ -420,11 +437,28 @@ private:
             LaneState& state = level.states[slot];
             if (!(state.flags & lane_waits_for_host)) continue;
             CudaWaiting process(device_, part, level, slot, state.block);
-            if (part.serve) TRY(part.serve(process));
+            if (!TRY(look_at(process, level, state.id)) && part.serve) TRY(part.serve(process));
             state.flags &= ~lane_waits_for_host;
             level.is_changed = true;
         }
         return {};
+    }
+
+    // False: it has not trapped. Its instruction traps once more when it goes on.
+    Result<bool> look_at(CudaWaiting& process, Level& level, u32 id) {
+        const Burst& part = parts_[level.part];
+        if (!part.look) return false;
+        u32 state = 0;
+        TRY(process.read_words(part.thread + thread_state, {&state, 1}));
+        if (ThreadState(state) != ThreadState::trapped) return false;
+        TRY(process.write_word(part.thread + thread_is_looked_at, 0));
+        if (TRY(part.look(process, id))) return true;
+        // Enough: processes that begin from now on end by themselves.
+        const u32 no = 0;
+        TRY(device_.copy_in(level.template_words.at() + u64(part.thread + thread_is_looked_at) * 4,
+                            &no, sizeof no));
+        TRY(device_.synchronize("writing the template"));
+        return true;
     }
 
     Result<void> read_lanes(Level& level) {

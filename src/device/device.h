@@ -86,12 +86,9 @@ public:
 };
 
 // A process of a burst that waits for the host, and its linear memories.
-class WaitingProcess {
+class WaitingProcess : public ProcessMemory {
 public:
-    virtual ~WaitingProcess() = default;
     virtual Handle block() const = 0;
-    // Ranges are the caller's to keep inside Burst::bytes_per_process.
-    virtual Result<void> read_bytes(u64 offset, std::span<u8> bytes) = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
 };
 
@@ -117,6 +114,9 @@ struct Burst {
     SystemMemory* system = nullptr;  // of the same device; each process begins there
     // Fulfils a process's request; it goes on afterwards.
     std::function<Result<void>(WaitingProcess& process)> serve;
+    // Looks at a process that trapped, if thread_is_looked_at says so in its words. False: it has
+    // seen enough.
+    std::function<Result<bool>(WaitingProcess& process, u32 id)> look;
     bool is_watched = false;  // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};     // the process that fails its check, to test that
 };

@@ -109,6 +109,18 @@ Result<void> check_silent(Store& store, System& system) {
     return {};
 }
 
+// False: no more of them. Where it cannot be written, the others go on all the same.
+Result<bool> dump_process(BurstReport::Part& part, const DumpFolder& folder,
+                          device::WaitingProcess& process, u32 id) {
+    if (part.dump_problem || part.dumps >= max_dumps) return false;
+    ProcessState state = TRY(part.store->capture(process));
+    if (Result<void> written = folder.write(id, state, process); !written)
+        part.dump_problem = written.error();
+    else
+        part.dumps++;
+    return !part.dump_problem && part.dumps < max_dumps;
+}
+
 }  // namespace
 
 std::string with_number(const std::string& pattern, u32 number) {
@@ -182,8 +194,9 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
         bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
+        bursts.back().words[bursts.back().thread + thread_is_looked_at] = options.dump.has_value();
         parts.push_back(
-            {std::move(template_system), std::move(store), *func, options.processes, {}});
+            {std::move(template_system), std::move(store), *func, options.processes, {}, 0, {}});
         systems.emplace_back();
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
@@ -197,6 +210,11 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
         if (systems[i])
             bursts[i].serve = [&systems, &jobs, i](device::WaitingProcess& process) {
                 return systems[i]->fulfil(process, jobs[i].options.host_functions);
+            };
+    for (usize i = 0; i < parts.size(); i++)
+        if (jobs[i].options.dump)
+            bursts[i].look = [&parts, &jobs, i](device::WaitingProcess& process, u32 id) {
+                return dump_process(parts[i], *jobs[i].options.dump, process, id);
             };
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     for (usize i = 0; i < parts.size(); i++)

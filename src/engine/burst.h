@@ -20,13 +20,16 @@ struct BurstOptions {
     std::vector<std::vector<std::string>> own_arguments;  // of each process, instead; or empty
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
-    bool is_watched = false;     // as in StoreOptions
-    u32 spoilt = ~u32{0};        // the process whose watch must fail, to test that
-    // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are any,
-    // are one for each process.
+    bool is_watched = false;  // as in StoreOptions
+    u32 spoilt = ~u32{0};     // the process whose watch must fail, to test that
+    // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are
+    // any, are one for each process.
     host::SystemOptions system;
     std::vector<HostFunction> host_functions;
+    std::optional<DumpFolder> dump;  // where the state of those goes that trap
 };
+
+inline constexpr u32 max_dumps = 100;  // of a job: enough to look at, little to wait for
 
 // The pattern with a number for each {}.
 std::string with_number(const std::string& pattern, u32 number);
@@ -46,6 +49,8 @@ public:
         Extern func;
         u32 processes;
         std::optional<Leavings> left;  // of modules with imports
+        u32 dumps = 0;                 // that were written
+        std::optional<Error> dump_problem;
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
@@ -63,6 +68,9 @@ public:
     // What all processes of the job left, and where the block of one is in it; 0: it has none.
     const Leavings* left(u32 job = 0) const;
     Handle block(u32 process, u32 job = 0) const;
+    // How many were dumped, max_dumps at the most, and what kept others from it.
+    u32 dumps(u32 job = 0) const { return parts_[job].dumps; }
+    const std::optional<Error>& dump_problem(u32 job = 0) const { return parts_[job].dump_problem; }
 
 private:
     std::vector<Part> parts_;

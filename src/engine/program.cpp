@@ -80,6 +80,9 @@ class SoleProcess final : public device::WaitingProcess {
 public:
     SoleProcess(device::Space& space, Handle block) : space_(space), block_(block) {}
     Handle block() const override { return block_; }
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        return space_.read_words(index, words);
+    }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
         return space_.read_bytes(offset, bytes);
     }

@@ -117,6 +117,17 @@ void write_result(const BurstPart& part, const Process& p, u32 id, ThreadState s
         to[result_first + i] = word(slots_at(p, part.stack), i);
 }
 
+// The host wants to see what a process left that trapped, before its slot goes to another. A call
+// of a host function is not made twice for that.
+bool is_looked_at(const BurstPart& part, const Process& p, ThreadState state) {
+    const u32* thread = word_at(p.words, part.thread);
+    return state == ThreadState::trapped && word(thread, thread_is_looked_at) != 0 &&
+           word(thread, thread_trap) != u32(Trap::host_function_failed);
+}
+bool has_trapped(const BurstPart& part, const Process& p) {
+    return word(p.words, part.thread + thread_state) == u32(ThreadState::trapped);
+}
+
 // Its time has come.
 bool wakes_up(const BurstPart& part, const Process& p) {
     const ProcessBlock* block = at_handle<ProcessBlock>(p, word(p.words, process_block));
@@ -350,6 +361,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             state = run(p, can_run ? part.thread : 0, quantum, enough);
         else if (!is_stopped)
             asm volatile("nanosleep.u32 20000;");
+        if (is_looked_at(part, p, state)) state = ThreadState::host;
         if (state == ThreadState::sleeping || state == ThreadState::host ||
             state == ThreadState::outgrown) {
             is_asleep = state == ThreadState::sleeping;
@@ -359,6 +371,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             state = ThreadState::ready;
         }
         if (has_process && lacks_memory(part, p)) state = no_memory(p, part.thread);
+        if (is_stopped && waits && has_trapped(part, p)) state = ThreadState::trapped;
         bool is_over = has_process && (state != ThreadState::ready || is_stopped);
         // Lanes that ended meanwhile count for half of it.
         u32 over = popcount(ballot(is_over));

@@ -103,3 +103,48 @@ gpu-run: x.wat: trap: integer divide by zero
    0: mean (0xa7)
    1: report (0xc4)
 [134]
+
+# Of many, those that trapped; a hundred of a job at the most.
+$ gpu-run --dump m --instances 5 --invoke report x.wat {} 2>&1 | head -2; find m -type f | sort
+1	trap: integer divide by zero in mean at 0xa7
+1	120
+m/0/memory.0
+m/0/state
+m/module.wasm
+
+$ gpu-run inspect m/0 | head -4; gpu-run --instances 3 --dump n --invoke report x.wat 7; ls n
+x.wat, process 0: trap: integer divide by zero
+   0: mean (0xa7)
+        sum: i32 = 120 (0x78)
+        count: i32 = 0 (0x0)
+3	17
+module.wasm
+
+$ gpu-run --dump many --instances 300 --invoke report x.wat 0 2>&1 | head -1; ls many | wc -l; gpu-run inspect many/$(ls many | grep -v module | tail -1) | sed 's/process [0-9]*/process N/' | head -4
+gpu-run: 300 processes trapped, the state of 100 of them is dumped
+101
+x.wat, process N: trap: integer divide by zero
+   0: mean (0xa7)
+        sum: i32 = 120 (0x78)
+        count: i32 = 0 (0x0)
+
+$ printf '%s\n' '--dump one --invoke report x.wat 0' '--instances 2 --dump two --invoke deep x.wat {}' '--invoke report x.wat 0' > jobs; gpu-run batch jobs 2> /dev/null; ls one two; gpu-run inspect two/1 | tail -1
+1	trap: integer divide by zero in mean at 0xa7
+2	trap: call stack exhausted in deep at 0xc9
+1	trap: integer divide by zero in mean at 0xa7
+one:
+0
+module.wasm
+
+two:
+0
+1
+module.wasm
+memory 0: 65536 bytes
+
+$ printf '%s\n' '--dump one x.wat' '--dump one x.wat' > jobs; gpu-run batch jobs
+gpu-run: --dump one: two jobs have it; give each its own
+[1]
+
+$ mkdir -p full; touch full/1; gpu-run --dump full --instances 3 --invoke report x.wat 0 2>&1 | grep -- --dump
+gpu-run: --dump full/1: Not a directory

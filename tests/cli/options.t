@@ -140,7 +140,7 @@ gpu-run: x.wat: stack and heap together may take 2147483648 words, not 463051574
 [1]
 
 $ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10
-gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4564455452; ask for less with --stack or --heap
+gpu-run: x.wat: stack and heap together may take 2147483648 words, not 4564455454; ask for less with --stack or --heap
 [1]
 
 $ gpu-run --heap 0 --invoke down x.wat 10

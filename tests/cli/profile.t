@@ -6,9 +6,8 @@ gpu-run: --profile nowhere/p.folded: No such file or directory
 gpu-run: --profile d.svg: Is a directory
 [1]
 
-$ gpu-run --profile p --instances 2 m.wat; gpu-run --dump d --instances 2 m.wat; gpu-run map --profile p --in . m.wat
+$ gpu-run --profile p --instances 2 m.wat; gpu-run map --profile p --in . m.wat
 gpu-run: --profile is for one process, without --instances
-gpu-run: --dump is for one process, without --instances
 gpu-run: unknown option --profile; gpu-run map --help shows how to call it
 [2]
 

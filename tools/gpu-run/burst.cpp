@@ -165,17 +165,23 @@ Result<engine::BurstJob> make_job(const RunOptions& options) {
     burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
     burst.system = TRY(system_options(options));
     if (!options.out.empty()) TRY(prepare_out(options.out));
+    if (!options.dump.empty()) burst.dump = TRY(make_dump_folder(options, *module));
     return engine::BurstJob{std::move(module), std::move(burst)};
 }
 
 // What one job stores is not for another to write over.
 Result<void> check_folders(std::span<const RunOptions> jobs) {
+    auto check = [](const char* option, const std::string& one,
+                    const std::string& other) -> Result<void> {
+        std::error_code problem;
+        if (one.empty() || other.empty() || !std::filesystem::equivalent(one, other, problem))
+            return {};
+        return Error{option + one + ": two jobs have it; give each its own"};
+    };
     for (usize i = 0; i < jobs.size(); i++)
-        for (usize k = 0; k < i && !jobs[i].out.empty(); k++) {
-            std::error_code problem;
-            if (!jobs[k].out.empty() &&
-                std::filesystem::equivalent(jobs[i].out, jobs[k].out, problem))
-                return Error{"--out " + jobs[i].out + ": two jobs have it; give each its own"};
+        for (usize k = 0; k < i; k++) {
+            TRY(check("--out ", jobs[i].out, jobs[k].out));
+            TRY(check("--dump ", jobs[i].dump, jobs[k].dump));
         }
     return {};
 }
@@ -190,6 +196,18 @@ Result<bool> add_input(std::vector<engine::BurstJob>& jobs, std::optional<double
         job.options.system.input = *input;
     }
     return true;
+}
+
+void say_dumps(const engine::BurstReport& report, u32 job, const std::vector<Group>& groups) {
+    u64 trapped = 0;
+    for (const Group& group : groups)
+        if (group.completion.kind == Completion::Kind::trapped) trapped += group.processes.size();
+    if (report.dump_problem(job)) {
+        say("--dump " + report.dump_problem(job)->to_string(), Tone::bad);
+    } else if (report.dumps(job) < trapped) {
+        note(std::to_string(trapped) + " processes trapped, the state of " +
+             std::to_string(report.dumps(job)) + " of them is dumped");
+    }
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
@@ -207,6 +225,7 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
             stored.push_back({group.completion, group.output, group.error, group.processes});
         TRY(store_out(options.out, report, job, stored));
     }
+    if (!options.dump.empty()) say_dumps(report, job, groups);
     bool all_succeeded = std::ranges::all_of(
         groups, [](const Group& group) { return is_success(group.completion); });
     if (!is_program) {

@@ -288,8 +288,7 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
-    for (const char* name : {"--dump", "--profile"})
-        if (app.count(name) > 0) return std::string(name) + " is for one process";
+    if (!job.profile.empty()) return "--profile is for one process";
     std::string problem = take_file(app, job);
     return problem.empty() ? std::nullopt : std::optional(problem);
 }
@@ -480,9 +479,8 @@ int main(int argc, char** argv) {
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
-    for (const char* name : {"--dump", "--profile"})
-        if (run.instances && app.count(name) > 0)
-            return usage_error(std::string(name) + " is for one process, without --instances");
+    if (run.instances && !run.profile.empty())
+        return usage_error("--profile is for one process, without --instances");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances) return run_file(run);
