@@ -25,6 +25,16 @@ MODULE = """(module
 """
 
 
+YES = """(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\\10\\00\\00\\00\\02\\00\\00\\00")
+  (data (i32.const 16) "y\\n")
+  (func (export "_start")
+    (loop (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))) (br 0))))
+"""
+
+
 def problems(value, schema, place="report"):
     """What of a JSON schema the report's own schema uses."""
     if "$ref" in schema:
@@ -90,6 +100,14 @@ def bad_endings(folder):
     assert report["endings"]["others"] == {"out of fuel": 1}
 
 
+def closed_output(folder):
+    path = folder / "report.json"
+    subprocess.run(["bash", "-c", f"{os.environ['GPURUN']} --report report.json yes.wat | head -1 > out"],
+                   cwd=folder, timeout=30, check=True)
+    report = json.loads(path.read_text())
+    assert report["endings"]["others"] == {"output closed": 1} and report["exit_code"] == 141, report
+
+
 def many(folder):
     report = run(folder, "--report", "report.json", "--instances", "100", "--invoke", "mixed", "m.wat",
                  "{}", code=134)
@@ -114,10 +132,11 @@ def odd_names(folder):
 
 def main():
     passed = failed = 0
-    for test in (one_process, bad_endings, many, batch, odd_names):
+    for test in (one_process, bad_endings, closed_output, many, batch, odd_names):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "m.wat").write_text(MODULE)
+            (folder / "yes.wat").write_text(YES)
             try:
                 test(folder)
                 passed += 1

@@ -15,6 +15,7 @@ namespace gpurun::tool {
 class Endings {
 public:
     void add(const engine::Completion& completion, u64 count = 1);
+    void add_closed_output() { others_["output closed"]++; }  // it was stopped for that
     void add(const Endings& others);
     u64 count() const;
     std::string to_json() const;

@@ -110,10 +110,11 @@ Result<int> run(const RunOptions& options) {
         is_all_written &= written.ok();
     }
     RunReport told{"run", {{options.file, {}}}};
-    told.jobs[0].endings.add(ending->completion);
     if (ending->was_output_closed) {
+        told.jobs[0].endings.add_closed_output();
         told.exit_code = exit_closed_pipe;
     } else {
+        told.jobs[0].endings.add(ending->completion);
         told.exit_code = report(ending->completion, options,
                                 ending->has_begun ? "trap: " : "trap in its initialisation: ");
         if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
