@@ -259,8 +259,8 @@ typedef void (*gpurun_line)(void* data, const char* line);
  * ended. What guests say by the debug functions comes there too, instead of into the result. NULL:
  * nothing is shown. */
 GPURUN_API void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data);
-/** Where the state of one process is written if it traps, for `gpu-run inspect`; made if it is not
- * there. */
+/** Where the state of processes that trap is written, for `gpu-run inspect`: of one hundred of them
+ * at the most. Made if it is not there. */
 GPURUN_API void gpurun_config_set_dump(gpurun_config* config, const char* folder);
 /** @} */
 
@@ -351,8 +351,8 @@ GPURUN_API void gpurun_bytes_delete(char* bytes);
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_store_files(const gpurun_result* result,
                                                                      uint32_t process,
                                                                      const char* folder);
-/** What kept changed files of one process from being written back, or its dump from being made;
- * NULL: nothing. */
+/** What kept changed files of one process from being written back, or dumps from being made; NULL:
+ * nothing. */
 GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
 
 /** What guests said by the debug functions of the import module `gpu`, in order, as lines of text:

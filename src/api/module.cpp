@@ -11,7 +11,8 @@ gpurun_error* gpurun_module_load_file(const char* path, gpurun_module** module) 
     return guarded([&]() -> Result<void> {
         if (!path || !module)
             return Error{"gpurun_module_load_file wants a path and a place for the module"};
-        *module = new gpurun_module{TRY(gpurun::engine::load_file(path)), path};
+        auto loaded = TRY(gpurun::engine::load_file(path));
+        *module = new gpurun_module{std::move(loaded), path};
         return {};
     });
 }

@@ -133,7 +133,6 @@ Result<void> check_many(const gpurun_config& config) {
         return Error{
             "several processes cannot share the standard streams; read their output from "
             "the result, or set a callback for it"};
-    if (config.dump) return Error{"only one process can be dumped"};
     if (config.input_callback)
         return Error{"several processes cannot share an input callback; give the input as bytes"};
     return {};
@@ -170,6 +169,8 @@ Result<void> run_many(device::Device& device, const gpurun_module& module,
     job.options.fuel = config.fuel;
     job.options.system = system_options(module, config);
     job.options.host_functions = config.functions;
+    if (config.dump)
+        job.options.dump = TRY(engine::DumpFolder::make(*config.dump, module.name, *module.module));
     // Where all are alike, the device makes their arguments.
     const bool is_each_different = !config.own.empty() || config.first_number != 0;
     std::vector<host::ProcessInput> inputs;
@@ -189,6 +190,7 @@ Result<void> run_many(device::Device& device, const gpurun_module& module,
     auto report = std::make_shared<const BurstReport>(
         TRY(engine::run_burst(device, {&job, 1}, run_control(config))));
     result.seconds = report->outcome().seconds;
+    if (report->dump_problem()) result.file_problem = report->dump_problem()->to_string();
     result.processes.resize(processes);
     if (config.keeps_files) {
         result.left = report->left();

@@ -451,8 +451,10 @@ TEST_F(Files, OfADump) {
     Result result = run(device(), module(functions), config);
     EXPECT_EQ(result.file_problem(), "");
     EXPECT_THAT(read(folder_ / "dump/0/state"), HasSubstr("integer divide by zero"));
-    EXPECT_THAT(error_of([&] { run(device(), module(functions), config.processes(2)); }),
-                HasSubstr("only one process can be dumped"));
+    run(device(), module(functions), config.dump(folder_ / "many").processes(2));
+    EXPECT_THAT(read(folder_ / "many/1/state"), HasSubstr("integer divide by zero"));
+    EXPECT_THAT(error_of([&] { run(device(), module(functions), config.dump("/dev/null/x")); }),
+                HasSubstr("/dev/null/x"));
 }
 
 // ---- the C functions by themselves -------------------------------------------------
