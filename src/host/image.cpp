@@ -319,6 +319,14 @@ Result<void> ImageBuilder::add_input(SystemHeader& header) {
 Result<void> ImageBuilder::add_inputs(SystemHeader& header) {
     if (options_.inputs.empty()) return {};
     CHECK(options_.inputs.size() == options_.process_count);
+    // All at once: they can be most of what there is, and growing would take twice that.
+    u64 room = u64{options_.debug_capacity} * sizeof(DebugRecord) + 2 * heap_alignment;
+    for (const ProcessInput& given : options_.inputs) {
+        room += sizeof(InputEntry) + sizeof(Node) + 3 * least_block;
+        if (given.input) room += given.input->size() + given.input->size() / 512;
+        for (const std::string& text : given.arguments) room += text.size() + 1;
+    }
+    image_.bytes_.reserve(image_.bytes_.size() + room);
     header.inputs = TRY(allocate(options_.inputs.size() * sizeof(InputEntry)));
     u64 at = u64{header.inputs} << handle_shift;
     for (const ProcessInput& given : options_.inputs) {

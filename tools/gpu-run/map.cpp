@@ -32,8 +32,15 @@ constexpr double enough_seconds = 0.5;            // a chunk that takes that lon
 
 struct Chunk {
     std::vector<Input> inputs;
-    u64 bytes = 0;  // of all contents
+    u64 bytes = 0;  // that they take
 };
+
+// With what else is kept for an input.
+u64 bytes_of(const host::ProcessInput& given) {
+    u64 bytes = 512 + (given.input ? given.input->size() : 0);
+    for (const std::string& argument : given.arguments) bytes += sizeof argument + argument.size();
+    return bytes;
+}
 
 // How many processes go together: as many as asked for; or as many as keep the device busy, found
 // step by step, since nobody knows before what a program takes.
@@ -113,7 +120,7 @@ private:
             is_end = !got || *got == Inputs::Got::end;
             bool is_pause = got && *got == Inputs::Got::nothing_yet;
             if (!is_end && !is_pause) {
-                if (input.given.input) chunk.bytes += input.given.input->size();
+                chunk.bytes += bytes_of(input.given);
                 chunk.inputs.push_back(std::move(input));
             }
             bool is_full =
@@ -185,10 +192,9 @@ private:
     // all there is.
     u64 arena_size(u32 processes, u64 input_bytes) const {
         const device::DeviceInfo& info = device_.info();
-        constexpr u64 for_each = 512;  // what an input takes beside its bytes
         u64 size = engine::system_bytes(info, processes);
         if (info.reserves_lazily) size = std::min(size, info.memory_free / 8);
-        return (size + input_bytes + processes * for_each) & ~u64{0xffff};
+        return (size + input_bytes) & ~u64{0xffff};
     }
 
     // A process that the time limit stopped has failed if it had all of the time: if none of its

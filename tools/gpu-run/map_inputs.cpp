@@ -65,6 +65,7 @@ Result<std::vector<std::string>> list_files(const std::string& folder, const std
     };
     fs::recursive_directory_iterator walk(folder, problem), end;
     if (problem) return error(folder);
+    std::string last = folder;  // the folder that the next step goes into
     for (; walk != end; walk.increment(problem)) {
         const fs::directory_entry& entry = *walk;
         std::string_view name = entry.path().native();
@@ -74,12 +75,13 @@ Result<std::vector<std::string>> list_files(const std::string& folder, const std
             bool is_out = has_skipped && stat(entry.path().c_str(), &info) == 0 &&
                           info.st_dev == skipped.st_dev && info.st_ino == skipped.st_ino;
             if (is_out || name == map_folder) walk.disable_recursion_pending();
+            last = entry.path();
         } else if (entry.is_regular_file(problem)) {
             names.emplace_back(name);
         }
         problem.clear();  // of a link that leads nowhere
     }
-    if (problem) return error(folder);
+    if (problem) return error(last);
     std::ranges::sort(names);
     return names;
 }
