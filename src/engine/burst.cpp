@@ -33,6 +33,9 @@ StoreOptions store_options(const wasm::Module& module, const BurstOptions& optio
     store.stack_slots = options.stack_slots.value_or(store.stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
     store.memory_bytes = options.memory_bytes.value_or(store.memory_bytes);
+    // Reports keep their templates, and address space ends.
+    store.all_memory_bytes =
+        std::min(store.all_memory_bytes, memory_room(module, store.memory_bytes));
     return store;
 }
 

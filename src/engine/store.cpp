@@ -57,13 +57,17 @@ StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& m
     // What a memory can grow to is taken at once, and cleared.
     const u64 share = device.memory_free / 2 / std::max<u64>(1, module.memories.size());
     options.memory_bytes = memory_bytes.value_or(std::min(StoreOptions{}.memory_bytes, share));
-    options.all_memory_bytes = 0;
-    for (const wasm::MemoryType& memory : module.memories) {
-        const u64 max_pages = memory.limits.max.value_or(options.memory_bytes >> page_bits);
-        const u64 pages = std::min(options.memory_bytes >> page_bits, max_pages);
-        options.all_memory_bytes += (pages << page_bits) + canary_bytes;
-    }
+    options.all_memory_bytes = memory_room(module, options.memory_bytes);
     return options;
+}
+
+u64 memory_room(const wasm::Module& module, u64 memory_bytes) {
+    u64 bytes = 0;
+    for (const wasm::MemoryType& memory : module.memories) {
+        const u64 max_pages = memory.limits.max.value_or(memory_bytes >> page_bits);
+        bytes += (std::min(memory_bytes >> page_bits, max_pages) << page_bits) + canary_bytes;
+    }
+    return bytes;
 }
 
 Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {

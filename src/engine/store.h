@@ -41,6 +41,9 @@ StoreOptions options_for(const device::DeviceInfo& device);
 StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& module,
                          std::optional<u64> memory_bytes);
 
+// Address space for a module's own memories, none larger than memory_bytes.
+u64 memory_room(const wasm::Module& module, u64 memory_bytes);
+
 // Something that an instance exports or imports. Types are the store's.
 struct Extern {
     wasm::ExternKind kind = wasm::ExternKind::func;
