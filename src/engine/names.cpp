@@ -5,6 +5,7 @@
 #include <charconv>
 #include <vector>
 
+#include "engine/rust_name.h"
 #include "wasm/print.h"
 
 namespace gpurun::engine {
@@ -74,6 +75,7 @@ bool is_rust_hash(std::string_view part) {
 
 // Lengths and identifiers between _ZN and E, the last of them a hash: without that it is C++.
 std::string readable_name(std::string name) {
+    if (auto readable = rust_v0_name(name)) return *readable;
     std::string_view left = name;
     if (!left.starts_with("_ZN")) return name;
     left.remove_prefix(3);
