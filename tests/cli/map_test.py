@@ -41,6 +41,23 @@ PROGRAM = """(module
 """
 
 
+# Works for a while, then copies a byte of input to its output; without one it works for ever.
+WORK = """(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "_start") (local $i i32)
+    (i32.store (i32.const 0) (i32.const 16))
+    (i32.store (i32.const 4) (i32.const 1))
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (local.set $i (i32.const 5000000))
+    (loop $work
+      (local.set $i (i32.sub (local.get $i) (i32.load (i32.const 8))))
+      (br_if $work (local.get $i)))
+    (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+"""
+
+
 class Skip(Exception):
     pass
 
@@ -197,6 +214,25 @@ def test_disk_full(options, folder):
         subprocess.run(["umount", str(runs.out.parent)], check=False)
 
 
+def test_time_limit(options, folder):
+    """A launch takes longer than the time that its processes may take; only the one that never ends fails."""
+    (folder / "work.wat").write_text(WORK)
+    command = [GPURUN, "map", "--device", options.device, "--in", str(folder / "in")]
+    (folder / "in").mkdir()
+    (folder / "in/00").write_bytes(b"x")
+    begin = time.monotonic()
+    subprocess.run([*command, str(folder / "work.wat")], stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT)
+    limit = 0.3 + 6 * (time.monotonic() - begin)
+    for number in range(60):
+        (folder / f"in/{number:02}").write_bytes(b"x")
+    (folder / "in/30").write_bytes(b"")
+    done = subprocess.run([*command, "--timeout", f"{limit:.3f}", str(folder / "work.wat")], capture_output=True,
+                          text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 1, done
+    assert re.fullmatch(r"gpu-run: 30: timeout in .*\n", done.stderr), done.stderr
+    assert done.stdout == "x" * 59, done.stdout
+
+
 def test_no_permission(options, folder):
     """A folder that nobody may write, and an input that nobody may read."""
     runs = Runs(options, folder)
@@ -235,11 +271,11 @@ def test_two_at_once(options, folder):
     check_all(runs.inputs, runs.out)
 
 
-def test_long_input_of_lines(_options, folder):
+def test_long_input_of_lines(options, folder):
     """Lines that come slowly are worked on as they come; Ctrl-C ends the wait for more."""
     (folder / "copy.wat").write_text(PROGRAM)
     (folder / "text").write_text("text\n")
-    process = subprocess.Popen([GPURUN, "map", "--device", "cpu", "--lines", "-", "--stdin", str(folder / "text"),
+    process = subprocess.Popen([GPURUN, "map", "--device", options.device, "--lines", "-", "--stdin", str(folder / "text"),
                                 str(folder / "copy.wat")],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
     for _ in range(3):

@@ -52,8 +52,8 @@ With --out, the output of line 12345 is 000/012/345 in the folder. An output get
 it is whole. Outputs of failed processes go to .gpu-run/failed instead; .gpu-run/journal says what is
 done and what failed, and why. Without --resume everything is done again.
 
-Processes run in chunks. If a process is stopped by --timeout while others of its chunk end, it
-begins again with the next ones; so a process that does not end may take a multiple of the time.
+Processes run in chunks. What --timeout stops begins again, fewer at a time, for it may have waited for
+its turn; so a process that does not end takes a multiple of the time until it is given up.
 
 Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
 130 interrupted by Ctrl-C, what is done is kept.)";

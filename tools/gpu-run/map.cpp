@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <thread>
 
@@ -67,11 +68,6 @@ private:
     u32 lanes_, most_, wanted_;
     std::atomic<u32> now_ = wanted_;
 };
-
-// Of a process that was stopped.
-bool has_begun(const engine::BurstReport& report, u32 process) {
-    return !report.left() || report.block(process) != 0;
-}
 
 class Map {
 public:
@@ -141,40 +137,81 @@ private:
         }
     }
 
-    // Inputs whose processes were stopped by the time limit run again as long as others ended
-    // meanwhile: these had a part of the time.
+    // In one launch, if the time limit does not stop it. Then those that have not ended run again,
+    // fewer at a time: those that did not even end where each had a lane to itself have failed.
     Result<Ran> run_chunk(Chunk chunk) {
         Ran ran;
         ran.endings.resize(chunk.inputs.size());
-        std::vector<u32> left;
-        std::vector<host::ProcessInput> given;
+        std::deque<u32> left;
         for (u32 i = 0; i < chunk.inputs.size(); i++) {
-            Input& input = chunk.inputs[i];
-            if (!input.problem.empty()) {
-                ran.endings[i] = {Ending::State::failed, input.problem};
-                continue;
-            }
-            left.push_back(i);
-            given.push_back(std::move(input.given));
+            ran.endings[i].why = chunk.inputs[i].problem;
+            if (ran.endings[i].why.empty())
+                left.push_back(i);
+            else
+                ran.endings[i].state = Ending::State::failed;
+        }
+        const usize lanes = device_.info().lanes;
+        usize most = left.size();
+        while (!left.empty() && !was_interrupted()) {
+            std::vector<u32> now;
+            for (; !left.empty() && now.size() < most; left.pop_front())
+                now.push_back(left.front());
+            bool may_fail = now.size() <= lanes;
+            usize ended = TRY(run_round(chunk, now, may_fail, ran));
+            for (u32 i : now)
+                if (ran.endings[i].state == Ending::State::unfinished) left.push_back(i);
+            if (ended < now.size())
+                most = std::max({lanes, ended, now.size() / 8});
+            else
+                most *= 2;
         }
         ran.inputs = std::move(chunk.inputs);
-        while (!left.empty() && !was_interrupted()) {
-            ran.rounds.push_back(TRY(run_round(given, chunk.bytes)));
-            std::vector<Ending> endings = endings_of(ran.rounds.back());
-            std::vector<u32> left_now = std::exchange(left, {});
-            std::vector<host::ProcessInput> given_now = std::exchange(given, {});
-            for (u32 process = 0; process < endings.size(); process++) {
-                endings[process].round = u32(ran.rounds.size() - 1);
-                ran.endings[left_now[process]] = endings[process];
-                if (endings[process].state != Ending::State::unfinished) continue;
-                left.push_back(left_now[process]);
-                given.push_back(std::move(given_now[process]));
-            }
-        }
         return ran;
     }
 
-    Result<engine::BurstReport> run_round(std::span<const host::ProcessInput> given, u64 bytes) {
+    // How many ended, or have failed to in time.
+    Result<usize> run_round(Chunk& chunk, const std::vector<u32>& now, bool may_fail, Ran& ran) {
+        std::vector<host::ProcessInput> given;
+        for (u32 i : now) given.push_back(std::move(chunk.inputs[i].given));
+        auto report =
+            std::make_shared<const engine::BurstReport>(TRY(run_launch(given, chunk.bytes)));
+        usize stopped = 0;
+        for (u32 process = 0; process < now.size(); process++)
+            stopped += report->of(process).kind == Completion::Kind::stopped;
+        may_fail &= stopped == now.size() && !was_interrupted();
+        usize ended = 0;
+        for (u32 process = 0; process < now.size(); process++) {
+            Ending& ending = ran.endings[now[process]];
+            ending = TRY(ending_of(report, process, may_fail));
+            if (ending.state == Ending::State::unfinished)
+                chunk.inputs[now[process]].given = std::move(given[process]);
+            else
+                ended++;
+        }
+        u64 dropped = 0;
+        std::ranges::move(report->debug(dropped), std::back_inserter(ran.records));
+        ran.records_dropped += dropped;
+        return ended;
+    }
+
+    // `may_fail`: one that was stopped had its time.
+    Result<Ending> ending_of(const std::shared_ptr<const engine::BurstReport>& report, u32 process,
+                             bool may_fail) {
+        using State = Ending::State;
+        Completion completion = report->of(process);
+        Ending ending;
+        if (completion.kind == Completion::Kind::stopped && !may_fail) return ending;
+        endings_.add(completion);
+        ending.state = is_success(completion) ? State::done : State::failed;
+        if (ending.state == State::failed) ending.why = describe(completion);
+        ending.output = TRY(report->stream(process, 1));
+        ending.errors = TRY(report->stream(process, 2));
+        if (burst_.system.keeps_files) ending.report = report;
+        ending.process = process;
+        return ending;
+    }
+
+    Result<engine::BurstReport> run_launch(std::span<const host::ProcessInput> given, u64 bytes) {
         engine::BurstJob job{module_, burst_};
         job.options.processes = u32(given.size());
         job.options.system.inputs = given;
@@ -197,32 +234,6 @@ private:
         return (size + input_bytes) & ~u64{0xffff};
     }
 
-    // A process that the time limit stopped has failed if it had all of the time: if none of its
-    // round ended, so that it was not waiting for its turn.
-    std::vector<Ending> endings_of(const engine::BurstReport& report) {
-        using State = Ending::State;
-        const u32 count = report.processes();
-        std::vector<Ending> endings(count);
-        u32 stopped = 0, begun = 0;
-        for (u32 process = 0; process < count; process++) {
-            Completion completion = report.of(process);
-            bool is_done = is_success(completion);
-            bool is_stopped = completion.kind == Completion::Kind::stopped;
-            stopped += is_stopped;
-            if (!is_stopped) endings_.add(completion);
-            begun += is_stopped && has_begun(report, process);
-            State state = is_done ? State::done : is_stopped ? State::unfinished : State::failed;
-            endings[process] = {state, is_done ? "" : describe(completion), 0, process};
-        }
-        if (stopped < count || was_interrupted()) return endings;
-        for (u32 process = 0; process < count; process++) {
-            if (begun > 0 && !has_begun(report, process)) continue;
-            endings[process].state = State::failed;
-            endings_.add(report.of(process));
-        }
-        return endings;
-    }
-
     // ---- the writer's thread
 
     void write() {
@@ -240,20 +251,15 @@ private:
     }
 
     Result<void> put(const Ran& ran) {
-        for (const engine::BurstReport& round : ran.rounds) say_records(round);
+        if (!ran.records.empty()) progress_.clear();
+        say_debug(ran.records, ran.records_dropped);
         for (usize i = 0; i < ran.inputs.size(); i++) {
             const Input& input = ran.inputs[i];
             const Ending& ending = ran.endings[i];
             if (ending.state == Ending::State::unfinished) continue;
-            const engine::BurstReport* report =
-                input.problem.empty() ? &ran.rounds[ending.round] : nullptr;
-            std::string output;
-            if (report) {
-                show_errors(input.label, TRY(report->stream(ending.process, 2)));
-                output = TRY(report->stream(ending.process, 1));
-            }
-            if (shares_terminal_ && !output.empty()) progress_.clear();
-            TRY(results_.put(input, ending, output, report));
+            show_errors(input.label, ending.errors);
+            if (shares_terminal_ && !ending.output.empty()) progress_.clear();
+            TRY(results_.put(input, ending));
             count(input, ending);
         }
         return {};
@@ -281,13 +287,6 @@ private:
             done_++;
         }
         progress_.show(done_ + failed_, input.share);
-    }
-
-    void say_records(const engine::BurstReport& round) {
-        u64 dropped = 0;
-        std::vector<DebugRecord> records = round.debug(dropped);
-        if (!records.empty()) progress_.clear();
-        say_debug(records, dropped);
     }
 
     // ---- the end

@@ -61,26 +61,27 @@ Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options,
 struct Ending {
     enum class State { unfinished, done, failed };
     State state = State::unfinished;
-    std::string why;             // it failed
-    u32 round = 0, process = 0;  // in Ran::rounds, if there is such a round
+    std::string why;  // it failed
+    std::string output, errors;
+    // Where the files that it changed are, if somebody wants them.
+    std::shared_ptr<const engine::BurstReport> report;
+    u32 process = 0;
 };
 
-// Inputs that went to the device together. Those that had too little time went again, in another
-// round.
+// Inputs that were read together.
 struct Ran {
     std::vector<Input> inputs;
     std::vector<Ending> endings;  // of each
-    std::vector<engine::BurstReport> rounds;
+    std::vector<DebugRecord> records;
+    u64 records_dropped = 0;
 };
 
 // Where outputs go.
 class Results {
 public:
     virtual ~Results() = default;
-    // In the order of the inputs; of those that are not unfinished. Without a report: it did not
-    // even begin.
-    virtual Result<void> put(const Input& input, const Ending& ending, std::string_view output,
-                             const engine::BurstReport* report) = 0;
+    // In the order of the inputs; of those that are not unfinished.
+    virtual Result<void> put(const Input& input, const Ending& ending) = 0;
     // What was put stays, whatever happens next.
     virtual Result<void> settle() = 0;
     virtual bool is_done(const std::string& name) const = 0;

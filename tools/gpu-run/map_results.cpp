@@ -20,9 +20,8 @@ namespace fs = std::filesystem;
 
 class PrintedResults final : public Results {
 public:
-    Result<void> put(const Input&, const Ending&, std::string_view output,
-                     const engine::BurstReport*) override {
-        if (!print(output)) return Error{""};  // finish_output says why
+    Result<void> put(const Input&, const Ending& ending) override {
+        if (!print(ending.output)) return Error{""};  // finish_output says why
         return {};
     }
     Result<void> settle() override {
@@ -41,19 +40,17 @@ public:
         : folder_(std::move(folder)),
           descriptor_(descriptor),
           journal_(std::move(journal)),
-          resumes_(options.resumes),
-          keeps_files_(!options.run.directories.empty()) {}
+          resumes_(options.resumes) {}
     ~StoredResults() override { close(descriptor_); }
 
-    Result<void> put(const Input& input, const Ending& ending, std::string_view output,
-                     const engine::BurstReport* report) override {
+    Result<void> put(const Input& input, const Ending& ending) override {
         bool is_done = ending.state == Ending::State::done;
         // What an earlier run left under the names that this one does not write.
         if (!is_done) TRY(remove(input.name));
         if (resumes_ && is_done) TRY(remove(failed_name(input.name)));
-        if (keeps_files_ && report) TRY(write_files(input.name, ending.process, *report));
-        if (is_done || !output.empty())
-            TRY(write(is_done ? input.name : failed_name(input.name), output));
+        if (ending.report) TRY(write_files(input.name, ending.process, *ending.report));
+        if (is_done || !ending.output.empty())
+            TRY(write(is_done ? input.name : failed_name(input.name), ending.output));
         if (is_done) {
             journal_.note_done(input.name);
         } else {
@@ -144,7 +141,7 @@ private:
     std::string folder_;
     int descriptor_;
     Journal journal_;
-    bool resumes_, keeps_files_;
+    bool resumes_;
 };
 
 // What must be the same for a run to go on where another one ended.
