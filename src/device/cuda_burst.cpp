@@ -82,7 +82,7 @@ struct Level {
 // What one launch runs: the processes of all parts at first, in small slots, or those of one part
 // that have outgrown the slots of another tier.
 struct Tier {
-    u32 number = 0;  // its slots have 8 times the room of those of the tier before
+    u32 number = 0;  // its slots have 4 times the room of those of the tier before
     std::vector<Level> levels;
     Level* source = nullptr;  // where its processes come from
     const Kernel* gang = nullptr;
@@ -181,22 +181,23 @@ public:
 private:
     // ---- sizes ---------------------------------------------------------------------
 
-    static constexpr u32 tier_bits = 3, last_tier = 6;
+    static constexpr u32 tier_bits = 2, last_tier = 6;
 
     SlotSize size_of(const Burst& part, u32 tier, u64 free) const {
         SlotSize size;
         if (tier >= last_tier) return size;
         size.stack_slots = gang_stack_slots << tier_bits * tier;
+        u64 count = std::max<u64>(1, part.memories.size()) *
+                    std::min<u64>(part.processes, device_.info().lanes);
         u64 least = 0;
         for (const BurstMemory& memory : part.memories) {
             u64 bytes = u64(part.words[memory.record + memory_bytes + 1]) << 32 |
                         part.words[memory.record + memory_bytes];
             // Allocators of programs take a page or more before they give anything out.
             least = std::max(least, bytes + std::max<u64>(bytes / 4, u64{4} << page_bits));
+            if (2 * bytes <= free / 2 / count) least = std::max(least, 2 * bytes);
         }
         // Few processes may have more at once.
-        u64 count = std::max<u64>(1, part.memories.size()) *
-                    std::min<u64>(part.processes, device_.info().lanes);
         u64 share = std::min<u64>(free / 4 / count, 4 << 20);
         size.memory_bytes = std::max(least, share) << tier_bits * tier;
         return size;

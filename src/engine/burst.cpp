@@ -55,6 +55,32 @@ Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType&
                (unsigned long long)(available >> 20))};
 }
 
+// Templates are made before a device is asked for room.
+Result<void> check_memories(const device::DeviceInfo& device, const wasm::Module& module) {
+    u64 needed = 0;
+    for (const wasm::MemoryType& memory : module.memories)
+        needed += std::min(memory.limits.min, u64{1} << 40) << page_bits;
+    if (device.reserves_lazily || needed <= device.memory_free) return {};
+    return Error{format("not enough device memory: a process begins with %llu MiB, %s has %llu MiB",
+                        (unsigned long long)(needed >> 20), device.id.c_str(),
+                        (unsigned long long)(device.memory_free >> 20))};
+}
+
+// Up to the last byte that is not zero.
+Result<std::vector<u8>> read_until_zeros(device::Space& space, u64 base, u64 size) {
+    constexpr u64 piece_size = 1 << 20;
+    std::vector<u8> bytes, piece;
+    for (u64 at = 0; at < size; at += piece_size) {
+        piece.resize(std::min(piece_size, size - at));
+        TRY(space.read_bytes(base + at, piece));
+        while (!piece.empty() && piece.back() == 0) piece.pop_back();
+        if (piece.empty()) continue;
+        bytes.resize(at);
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+    }
+    return bytes;
+}
+
 Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
     std::vector<u32> words;
     std::vector<std::string> numbered;
@@ -154,10 +180,9 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
         for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
             device::BurstMemory& memory = burst.memories.emplace_back();
             memory.record = instance->memories_[i].at;
-            memory.data.resize(TRY(read_wide(memory.record + memory_bytes)));
-            u64 base = TRY(read_wide(memory.record + memory_base));
-            TRY(space_->read_bytes(base, memory.data));
-            while (!memory.data.empty() && memory.data.back() == 0) memory.data.pop_back();
+            u64 base = TRY(read_wide(memory.record + memory_base)),
+                size = TRY(read_wide(memory.record + memory_bytes));
+            memory.data = TRY(read_until_zeros(*space_, base, size));
         }
     }
     burst.bytes_per_process = next_byte_;
@@ -175,6 +200,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     std::vector<device::Burst> bursts;
     std::vector<std::optional<System>> systems;
     for (const auto& [module, options] : jobs) {
+        TRY(check_memories(device.info(), *module));
         std::optional<System> template_system;
         if (has_initialiser(*module, options)) template_system = TRY(make_template_system(options));
         std::unique_ptr<Store> store =
