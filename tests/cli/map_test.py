@@ -319,7 +319,7 @@ TESTS = {name.removeprefix("test_"): test for name, test in globals().items() if
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("tests", nargs="*", default=[], metavar="TEST", help=", ".join(TESTS))
     options = parser.parse_args()
