@@ -64,6 +64,20 @@ GPURUN_API const char* gpurun_device_id(const gpurun_device* device);
 GPURUN_API const char* gpurun_device_name(const gpurun_device* device);
 /** Bytes of memory that were free when it was opened. */
 GPURUN_API uint64_t gpurun_device_memory(const gpurun_device* device);
+/** The version of its driver; "" if it has none. */
+GPURUN_API const char* gpurun_device_driver(const gpurun_device* device);
+/** Processes that it can advance at once. */
+GPURUN_API uint32_t gpurun_device_lanes(const gpurun_device* device);
+/** Gets it ready for runs of several processes, or of one, which otherwise the first run does. On a
+ * GPU that takes seconds once. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_device_prepare(gpurun_device* device,
+                                                                 bool for_several);
+/** What it has done so far: kernels that were launched, bytes that were copied to it and from it,
+ * and the most bytes of its memory in use at once. All 0 on the CPU, whose memory is the host's. */
+GPURUN_API uint64_t gpurun_device_launches(const gpurun_device* device);
+GPURUN_API uint64_t gpurun_device_bytes_in(const gpurun_device* device);
+GPURUN_API uint64_t gpurun_device_bytes_out(const gpurun_device* device);
+GPURUN_API uint64_t gpurun_device_peak_bytes(const gpurun_device* device);
 
 /** The devices that are here. */
 typedef struct gpurun_devices gpurun_devices;
@@ -91,6 +105,10 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_module_load(const void* bytes,
                                                               const char* name,
                                                               gpurun_module** module);
 GPURUN_API void gpurun_module_delete(gpurun_module* module);
+/** Whether it exports something of that name, and whether it imports `module_name`.`name`. */
+GPURUN_API bool gpurun_module_has_export(const gpurun_module* module, const char* name);
+GPURUN_API bool gpurun_module_has_import(const gpurun_module* module, const char* module_name,
+                                         const char* name);
 /** @} */
 
 /** @name Values
@@ -174,6 +192,7 @@ GPURUN_API void gpurun_stop_delete(gpurun_stop* stop);
 GPURUN_API void gpurun_stop_request(gpurun_stop* stop);
 /** Takes the request back. */
 GPURUN_API void gpurun_stop_reset(gpurun_stop* stop);
+GPURUN_API bool gpurun_stop_is_requested(const gpurun_stop* stop);
 /** @} */
 
 /** @name Configuration
@@ -234,9 +253,13 @@ GPURUN_API void gpurun_config_set_processes(gpurun_config* config, uint32_t coun
  * which come after those of all, and standard input of its own. `input` NULL: that of all. */
 GPURUN_API void gpurun_config_add_process(gpurun_config* config, const char* const* arguments,
                                           size_t count, const void* input, size_t size);
+/** Takes back all that were added. */
+GPURUN_API void gpurun_config_clear_processes(gpurun_config* config);
 /** The number that the first of several processes has for its guest and host functions, and in
  * arguments; 0 if it is not set. Results count from 0 all the same. */
 GPURUN_API void gpurun_config_set_first_number(gpurun_config* config, uint32_t number);
+/** The same for the process that was added last alone. */
+GPURUN_API void gpurun_config_set_process_number(gpurun_config* config, uint32_t number);
 /** Call stack of a process, in slots of 4 bytes. */
 GPURUN_API void gpurun_config_set_stack(gpurun_config* config, uint32_t slots);
 /** Its heap of objects, in words of 4 bytes. */
@@ -259,9 +282,28 @@ typedef void (*gpurun_line)(void* data, const char* line);
  * ended. What guests say by the debug functions comes there too, instead of into the result. NULL:
  * nothing is shown. */
 GPURUN_API void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data);
+/** The two parts of it: what guests say by the debug functions goes to `line`, or for NULL into the
+ * result; and system calls are shown among that, or not. */
+GPURUN_API void gpurun_config_set_debug(gpurun_config* config, gpurun_line line, void* data);
+GPURUN_API void gpurun_config_set_traced(gpurun_config* config, bool is_traced);
 /** Where the state of processes that trap is written, for `gpu-run inspect`: of one hundred of them
  * at the most. Made if it is not there. */
 GPURUN_API void gpurun_config_set_dump(gpurun_config* config, const char* folder);
+/** What gpurun_run() does with it first: makes it, with the module in it. For whoever wants to know
+ * before whether that works. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_dump_folder_make(const char* folder,
+                                                                   const gpurun_module* module);
+/** Looks at the stack of one process every half a millisecond, for gpurun_result_stack_count(). */
+GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled);
+/** Watches over the library's own memory, with canaries that are checked when processes end. A
+ * spoilt one is a bug of the library: it ends this program on the CPU, and the run on a GPU. */
+GPURUN_API void gpurun_config_set_watched(gpurun_config* config, bool is_watched);
+/** Spoils a canary of that process, one of several, to test the watch. */
+GPURUN_API void gpurun_config_spoil(gpurun_config* config, uint32_t process);
+/** What gpurun_run() would find wrong before anything runs: the function is not there, or one
+ * process's arguments do not fit it. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_config_check(const gpurun_config* config,
+                                                               const gpurun_module* module);
 /** @} */
 
 /** @name Runs */
@@ -274,6 +316,23 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run(gpurun_device* device,
                                                       const gpurun_config* config,
                                                       gpurun_result** result);
 GPURUN_API void gpurun_result_delete(gpurun_result* result);
+
+/** Processes of one module, for a launch that has those of others too. */
+typedef struct gpurun_job {
+    const gpurun_module* module;
+    const gpurun_config* config; /**< 0 processes are 1 here */
+} gpurun_job;
+/** The same for several modules, all in one launch. `results` has a place for each job, in their
+ * order. The time limit and the stop of the first job are those of all. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run_jobs(gpurun_device* device,
+                                                           const gpurun_job* jobs, size_t count,
+                                                           gpurun_result** results);
+
+/** What this library spent its time on so far, in all runs: "load", "translate", "run". */
+GPURUN_API size_t gpurun_phase_count(void);
+/** NULL where `index` is too large; 0 seconds then. */
+GPURUN_API const char* gpurun_phase_name(size_t index);
+GPURUN_API double gpurun_phase_seconds(size_t index);
 /** @} */
 
 /** @name Results
@@ -295,6 +354,15 @@ typedef enum gpurun_ending {
 GPURUN_API uint32_t gpurun_result_processes(const gpurun_result* result);
 /** Seconds that the processes ran. */
 GPURUN_API double gpurun_result_seconds(const gpurun_result* result);
+/** Of a run of several processes, all of its jobs together: how many had memory of their own at
+ * once, in how many launches, which share of the lanes' time they had a process in (0: not known),
+ * and the seconds from a request to stop to the end (negative: there was none). */
+GPURUN_API uint32_t gpurun_result_slots(const gpurun_result* result);
+GPURUN_API uint32_t gpurun_result_launches(const gpurun_result* result);
+GPURUN_API double gpurun_result_lanes_busy(const gpurun_result* result);
+GPURUN_API double gpurun_result_stop_seconds(const gpurun_result* result);
+/** Bytes that several processes took beside their memories: output, files, descriptors. */
+GPURUN_API uint64_t gpurun_result_system_bytes(const gpurun_result* result);
 GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process);
 /** What it gave to exit; 0 if it did not call it. */
 GPURUN_API uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process);
@@ -351,9 +419,20 @@ GPURUN_API void gpurun_bytes_delete(char* bytes);
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_store_files(const gpurun_result* result,
                                                                      uint32_t process,
                                                                      const char* folder);
-/** What kept changed files of one process from being written back, or dumps from being made; NULL:
- * nothing. */
+/** What kept changed files of one process from being written back; NULL: nothing. */
 GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
+/** How many states of processes that trapped were written, and what kept others from it. */
+GPURUN_API uint32_t gpurun_result_dump_count(const gpurun_result* result);
+GPURUN_API const char* gpurun_result_dump_problem(const gpurun_result* result);
+
+/** The different stacks that a process which was profiled had when it was looked at. */
+GPURUN_API size_t gpurun_result_stack_count(const gpurun_result* result);
+/** How often it was seen. */
+GPURUN_API uint64_t gpurun_result_stack_seen(const gpurun_result* result, size_t stack);
+/** Its functions: 0 is the outermost. */
+GPURUN_API size_t gpurun_result_stack_depth(const gpurun_result* result, size_t stack);
+GPURUN_API const char* gpurun_result_stack_function(const gpurun_result* result, size_t stack,
+                                                    size_t index);
 
 /** What guests said by the debug functions of the import module `gpu`, in order, as lines of text:
  * "process 3: 42". */

@@ -70,6 +70,15 @@ public:
     std::string id() const { return detail::text(gpurun_device_id(get())); }
     std::string name() const { return detail::text(gpurun_device_name(get())); }
     uint64_t memory() const { return gpurun_device_memory(get()); }
+    std::string driver() const { return detail::text(gpurun_device_driver(get())); }
+    uint32_t lanes() const { return gpurun_device_lanes(get()); }
+    void prepare(bool for_several) const {
+        detail::check(gpurun_device_prepare(get(), for_several));
+    }
+    uint64_t launches() const { return gpurun_device_launches(get()); }
+    uint64_t bytes_in() const { return gpurun_device_bytes_in(get()); }
+    uint64_t bytes_out() const { return gpurun_device_bytes_out(get()); }
+    uint64_t peak_bytes() const { return gpurun_device_peak_bytes(get()); }
     gpurun_device* get() const { return handle_.get(); }
 
 private:
@@ -106,6 +115,12 @@ public:
         detail::check(gpurun_module_load(bytes.data(), bytes.size(), name.c_str(), &loaded));
         return Module(loaded);
     }
+    bool has_export(const std::string& name) const {
+        return gpurun_module_has_export(get(), name.c_str());
+    }
+    bool has_import(const std::string& module, const std::string& name) const {
+        return gpurun_module_has_import(get(), module.c_str(), name.c_str());
+    }
     gpurun_module* get() const { return handle_.get(); }
 
 private:
@@ -118,6 +133,7 @@ class Stop {
 public:
     void request() { gpurun_stop_request(get()); }
     void reset() { gpurun_stop_reset(get()); }
+    bool is_requested() const { return gpurun_stop_is_requested(get()); }
     gpurun_stop* get() const { return handle_.get(); }
 
 private:
@@ -306,8 +322,16 @@ public:
     Config& process(const std::vector<std::string>& arguments, std::string_view input) {
         return process(arguments, input.data() ? input.data() : "", input.size());
     }
+    Config& clear_processes() {
+        gpurun_config_clear_processes(get());
+        return *this;
+    }
     Config& first_number(uint32_t number) {
         gpurun_config_set_first_number(get(), number);
+        return *this;
+    }
+    Config& process_number(uint32_t number) {
+        gpurun_config_set_process_number(get(), number);
         return *this;
     }
     Config& stack(uint32_t slots) {
@@ -344,16 +368,40 @@ public:
     }
     /** Shows every system call; the function must not throw. */
     Config& trace(std::function<void(std::string_view line)> callback) {
-        trace_ = std::make_unique<Line>(std::move(callback));
+        return debug(std::move(callback)).traced();
+    }
+    /** Takes what guests say by the debug functions; must not throw. */
+    Config& debug(std::function<void(std::string_view line)> callback) {
+        line_ = std::make_unique<Line>(std::move(callback));
         auto show = [](void* data, const char* line) noexcept {
             (*static_cast<Line*>(data))(line);
         };
-        gpurun_config_set_trace(get(), show, trace_.get());
+        gpurun_config_set_debug(get(), show, line_.get());
+        return *this;
+    }
+    Config& traced(bool is_traced = true) {
+        gpurun_config_set_traced(get(), is_traced);
         return *this;
     }
     Config& dump(const std::string& folder) {
         gpurun_config_set_dump(get(), folder.c_str());
         return *this;
+    }
+    Config& profiled(bool is_profiled = true) {
+        gpurun_config_set_profiled(get(), is_profiled);
+        return *this;
+    }
+    Config& watched(bool is_watched = true) {
+        gpurun_config_set_watched(get(), is_watched);
+        return *this;
+    }
+    Config& spoil(uint32_t process) {
+        gpurun_config_spoil(get(), process);
+        return *this;
+    }
+    /** Throws what run() would throw before anything runs. */
+    void check(const Module& module) const {
+        detail::check(gpurun_config_check(get(), module.get()));
     }
     gpurun_config* get() const { return handle_.get(); }
 
@@ -370,7 +418,7 @@ private:
     std::unique_ptr<Input> input_;
     using Line = std::function<void(std::string_view)>;
     std::unique_ptr<Output> output_;
-    std::unique_ptr<Line> trace_;
+    std::unique_ptr<Line> line_;
     detail::Handle<gpurun_config, gpurun_config_delete> handle_{detail::made(gpurun_config_new())};
 };
 
@@ -387,6 +435,12 @@ struct File {
     std::string path;
 };
 
+/** A stack that a process had when it was looked at, and how often. */
+struct StackSample {
+    std::vector<std::string> functions;  // outermost first
+    uint64_t count = 0;
+};
+
 /** How one process ended. Points into the Result. */
 class Process {
 public:
@@ -398,6 +452,7 @@ public:
         return ending() == GPURUN_RETURNED || (ending() == GPURUN_EXITED && exit_code() == 0);
     }
     uint32_t exit_code() const { return gpurun_result_exit_code(result_, number_); }
+    bool is_initialising() const { return gpurun_result_is_initialising(result_, number_); }
     std::string message() const { return detail::text(gpurun_result_message(result_, number_)); }
     std::vector<Frame> frames() const {
         std::vector<Frame> list;
@@ -462,13 +517,30 @@ public:
         return Process(get(), process);
     }
     double seconds() const { return gpurun_result_seconds(get()); }
+    uint32_t slots() const { return gpurun_result_slots(get()); }
+    uint32_t launches() const { return gpurun_result_launches(get()); }
+    double lanes_busy() const { return gpurun_result_lanes_busy(get()); }
+    double stop_seconds() const { return gpurun_result_stop_seconds(get()); }
+    uint64_t system_bytes() const { return gpurun_result_system_bytes(get()); }
     std::string file_problem() const { return detail::text(gpurun_result_file_problem(get())); }
+    uint32_t dump_count() const { return gpurun_result_dump_count(get()); }
+    std::string dump_problem() const { return detail::text(gpurun_result_dump_problem(get())); }
+    std::vector<StackSample> stacks() const {
+        std::vector<StackSample> list(gpurun_result_stack_count(get()));
+        for (size_t i = 0; i < list.size(); i++) {
+            list[i].count = gpurun_result_stack_seen(get(), i);
+            for (size_t k = 0; k < gpurun_result_stack_depth(get(), i); k++)
+                list[i].functions.push_back(gpurun_result_stack_function(get(), i, k));
+        }
+        return list;
+    }
     std::vector<std::string> debug() const {
         std::vector<std::string> list;
         for (size_t i = 0; i < gpurun_result_debug_count(get()); i++)
             list.push_back(gpurun_result_debug(get(), i));
         return list;
     }
+    uint64_t debug_dropped() const { return gpurun_result_debug_dropped(get()); }
     gpurun_result* get() const { return handle_.get(); }
 
 private:
@@ -480,6 +552,37 @@ inline Result run(const Device& device, const Module& module, const Config& conf
     gpurun_result* result = nullptr;
     detail::check(gpurun_run(device.get(), module.get(), config.get(), &result));
     return Result(result);
+}
+
+/** Processes of one module among those of others. Points to what it runs. */
+struct Job {
+    const Module* module;
+    const Config* config;
+};
+
+/** The same for several modules, all in one launch; a result for each. */
+inline std::vector<Result> run_jobs(const Device& device, std::span<const Job> jobs) {
+    std::vector<gpurun_job> all;
+    for (const Job& job : jobs) all.push_back({job.module->get(), job.config->get()});
+    std::vector<gpurun_result*> made(jobs.size());
+    std::vector<Result> results;
+    results.reserve(jobs.size());
+    detail::check(gpurun_run_jobs(device.get(), all.data(), all.size(), made.data()));
+    for (gpurun_result* result : made) results.emplace_back(result);
+    return results;
+}
+
+/** Makes the folder of Config::dump() now rather than when it runs. */
+inline void make_dump_folder(const std::string& folder, const Module& module) {
+    detail::check(gpurun_dump_folder_make(folder.c_str(), module.get()));
+}
+
+/** Seconds that the library spent on each of its phases so far. */
+inline std::vector<std::pair<std::string, double>> phases() {
+    std::vector<std::pair<std::string, double>> list;
+    for (size_t i = 0; i < gpurun_phase_count(); i++)
+        list.emplace_back(gpurun_phase_name(i), gpurun_phase_seconds(i));
+    return list;
 }
 
 }  // namespace gpurun::api

@@ -7,7 +7,7 @@ namespace {
 
 using engine::Completion;
 
-gpurun_ending ending_of(Completion::Kind kind, const gpurun_config& config) {
+gpurun_ending ending_of(Completion::Kind kind, bool is_stopped) {
     switch (kind) {
         case Completion::Kind::returned: return GPURUN_RETURNED;
         case Completion::Kind::exited: return GPURUN_EXITED;
@@ -17,7 +17,7 @@ gpurun_ending ending_of(Completion::Kind kind, const gpurun_config& config) {
         case Completion::Kind::blocked: return GPURUN_BLOCKED;
         case Completion::Kind::stopped: break;
     }
-    return config.stop && *config.stop ? GPURUN_STOPPED : GPURUN_TIMED_OUT;
+    return is_stopped ? GPURUN_STOPPED : GPURUN_TIMED_OUT;
 }
 
 // "/data" and "a/b": "/data/a/b".
@@ -28,9 +28,9 @@ std::string guest_path(const host::Mount& mount, const std::string& path) {
 
 }  // namespace
 
-void collect(Completion completion, const gpurun_config& config, u32 index, gpurun_result& result) {
+void collect(Completion completion, bool is_stopped, u32 index, gpurun_result& result) {
     gpurun_result::Process& process = result.processes[index];
-    process.ending = ending_of(completion.kind, config);
+    process.ending = ending_of(completion.kind, is_stopped);
     process.exit_code = completion.exit_code;
     if (process.ending != GPURUN_RETURNED)
         collect_message(process.ending == GPURUN_TIMED_OUT ? "timeout" : completion.to_string(),
@@ -58,8 +58,8 @@ void collect_records(const std::vector<DebugRecord>& records, const gpurun_confi
                      gpurun_result& result) {
     for (const DebugRecord& record : records) {
         std::string line = engine::to_string(record);
-        if (config.trace)
-            config.trace(config.trace_data, line.c_str());
+        if (config.line)
+            config.line(config.line_data, line.c_str());
         else
             result.debug.push_back(std::move(line));
     }

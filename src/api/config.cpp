@@ -166,16 +166,26 @@ void gpurun_config_add_process(gpurun_config* config, const char* const* argumen
     change(config, "gpurun_config_add_process", [&]() -> Result<void> {
         if ((!arguments && count > 0) || (!input && size > 0))
             return Error{"the arguments or the input is NULL"};
-        gpurun::host::ProcessInput process;
+        gpurun_config::Own process;
         for (size_t i = 0; i < count; i++) process.arguments.push_back(TRY(text(arguments[i])));
         if (const u8* first = static_cast<const u8*>(input))
-            process.input = std::vector<u8>(first, first + size);
+            process.input = std::make_shared<const std::vector<u8>>(first, first + size);
         config->own.push_back(std::move(process));
         return {};
     });
 }
+void gpurun_config_clear_processes(gpurun_config* config) {
+    if (config) config->own.clear();
+}
 void gpurun_config_set_first_number(gpurun_config* config, uint32_t number) {
     if (config) config->first_number = number;
+}
+void gpurun_config_set_process_number(gpurun_config* config, uint32_t number) {
+    change(config, "gpurun_config_set_process_number", [&]() -> Result<void> {
+        if (config->own.empty()) return Error{"no process was added"};
+        config->own.back().number = number;
+        return {};
+    });
 }
 void gpurun_config_set_stack(gpurun_config* config, uint32_t slots) {
     if (config) config->stack_slots = slots;
@@ -206,9 +216,25 @@ void gpurun_config_keep_files(gpurun_config* config, bool is_kept) {
     if (config) config->keeps_files = is_kept;
 }
 void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data) {
+    gpurun_config_set_debug(config, line, data);
+    gpurun_config_set_traced(config, line != nullptr);
+}
+void gpurun_config_set_debug(gpurun_config* config, gpurun_line line, void* data) {
     if (!config) return;
-    config->trace = line;
-    config->trace_data = data;
+    config->line = line;
+    config->line_data = data;
+}
+void gpurun_config_set_traced(gpurun_config* config, bool is_traced) {
+    if (config) config->is_traced = is_traced;
+}
+void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled) {
+    if (config) config->is_profiled = is_profiled;
+}
+void gpurun_config_set_watched(gpurun_config* config, bool is_watched) {
+    if (config) config->is_watched = is_watched;
+}
+void gpurun_config_spoil(gpurun_config* config, uint32_t process) {
+    if (config) config->spoilt = process;
 }
 void gpurun_config_set_dump(gpurun_config* config, const char* folder) {
     change(config, "gpurun_config_set_dump", [&]() -> Result<void> {
@@ -246,4 +272,7 @@ void gpurun_stop_request(gpurun_stop* stop) {
 }
 void gpurun_stop_reset(gpurun_stop* stop) {
     if (stop) stop->is_requested->store(false, std::memory_order_relaxed);
+}
+bool gpurun_stop_is_requested(const gpurun_stop* stop) {
+    return stop && stop->is_requested->load(std::memory_order_relaxed);
 }

@@ -29,6 +29,32 @@ const char* gpurun_device_name(const gpurun_device* device) {
 uint64_t gpurun_device_memory(const gpurun_device* device) {
     return device ? device->device->info().memory_free : 0;
 }
+const char* gpurun_device_driver(const gpurun_device* device) {
+    return device ? device->device->info().driver.c_str() : nullptr;
+}
+uint32_t gpurun_device_lanes(const gpurun_device* device) {
+    return device ? device->device->info().lanes : 0;
+}
+gpurun_error* gpurun_device_prepare(gpurun_device* device, bool for_several) {
+    return guarded([&]() -> Result<void> {
+        if (!device) return Error{"gpurun_device_prepare wants a device"};
+        std::lock_guard only(device->running);
+        return device->device->prepare(for_several);
+    });
+}
+
+uint64_t gpurun_device_launches(const gpurun_device* device) {
+    return device ? device->device->usage().launches : 0;
+}
+uint64_t gpurun_device_bytes_in(const gpurun_device* device) {
+    return device ? device->device->usage().bytes_in : 0;
+}
+uint64_t gpurun_device_bytes_out(const gpurun_device* device) {
+    return device ? device->device->usage().bytes_out : 0;
+}
+uint64_t gpurun_device_peak_bytes(const gpurun_device* device) {
+    return device ? device->device->usage().peak_bytes : 0;
+}
 
 gpurun_error* gpurun_devices_list(gpurun_devices** devices) {
     return guarded([&]() -> Result<void> {

@@ -62,15 +62,22 @@ struct gpurun_config {
     void* output_data = nullptr;
     bool inherits_streams = false;
     gpurun::u32 processes = 0, first_number = 0;
-    // Processes with something of their own. Numbers are given when they run.
-    std::vector<gpurun::host::ProcessInput> own;
+    // What a process has of its own, after what all have.
+    struct Own {
+        std::vector<std::string> arguments;
+        std::shared_ptr<const std::vector<gpurun::u8>> input;  // nothing: that of all
+        std::optional<gpurun::u32> number;
+    };
+    std::vector<Own> own;
     std::optional<gpurun::u32> stack_slots, heap_words;
     std::optional<gpurun::u64> memory_bytes, fuel, seed;
     std::optional<double> timeout;
     std::shared_ptr<std::atomic<bool>> stop;
     bool keeps_files = false;
-    gpurun_line trace = nullptr;
-    void* trace_data = nullptr;
+    gpurun_line line = nullptr;  // takes what guests note
+    void* line_data = nullptr;
+    bool is_traced = false, is_profiled = false, is_watched = false;
+    gpurun::u32 spoilt = ~gpurun::u32{0};
     std::optional<std::string> dump;
     std::string problem;  // the first of what a setter was given and could not use
 };
@@ -99,7 +106,11 @@ struct gpurun_result {
     std::unordered_map<gpurun::u32, std::vector<gpurun::engine::Frame>> frames;
     std::unordered_map<gpurun::u32, Files> files;
     double seconds = 0;
-    std::string file_problem;
+    std::string file_problem, dump_problem;
+    gpurun::u32 dumps = 0, slots = 1, launches = 0;
+    double lanes_busy = 0, stop_seconds = -1;
+    gpurun::u64 system_bytes = 0;
+    std::vector<gpurun::engine::StackSample> stacks;
     std::vector<std::string> debug;
     gpurun::u64 debug_dropped = 0;
     std::shared_ptr<const void> keeper;              // what `left` is part of
@@ -124,8 +135,8 @@ gpurun_error* guarded(Body body) noexcept {
 
 // ---- what a run gives to its result (collect.cpp) ----------------------------
 
-void collect(engine::Completion completion, const gpurun_config& config, u32 index,
-             gpurun_result& result);
+// `is_stopped`: what did not end was asked to, rather than out of time.
+void collect(engine::Completion completion, bool is_stopped, u32 index, gpurun_result& result);
 void collect_message(std::string message, u32 index, gpurun_result& result);
 void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result& result);
 void collect_records(const std::vector<DebugRecord>& records, const gpurun_config& config,

@@ -31,3 +31,22 @@ gpurun_error* gpurun_module_load(const void* bytes, size_t size, const char* nam
 }
 
 void gpurun_module_delete(gpurun_module* module) { delete module; }
+
+bool gpurun_module_has_export(const gpurun_module* module, const char* name) {
+    return module && name && module->module->find_export(name);
+}
+bool gpurun_module_has_import(const gpurun_module* module, const char* module_name,
+                              const char* name) {
+    if (!module || !module_name || !name) return false;
+    for (const gpurun::wasm::Import& import : module->module->imports)
+        if (import.module == module_name && import.name == name) return true;
+    return false;
+}
+
+gpurun_error* gpurun_dump_folder_make(const char* folder, const gpurun_module* module) {
+    return guarded([&]() -> Result<void> {
+        if (!folder || !module) return Error{"gpurun_dump_folder_make wants a folder and a module"};
+        TRY(gpurun::engine::DumpFolder::make(folder, module->name, *module->module));
+        return {};
+    });
+}

@@ -62,6 +62,19 @@ uint32_t gpurun_result_processes(const gpurun_result* result) {
     return result ? uint32_t(result->processes.size()) : 0;
 }
 double gpurun_result_seconds(const gpurun_result* result) { return result ? result->seconds : 0; }
+uint32_t gpurun_result_slots(const gpurun_result* result) { return result ? result->slots : 0; }
+uint32_t gpurun_result_launches(const gpurun_result* result) {
+    return result ? result->launches : 0;
+}
+double gpurun_result_lanes_busy(const gpurun_result* result) {
+    return result ? result->lanes_busy : 0;
+}
+double gpurun_result_stop_seconds(const gpurun_result* result) {
+    return result ? result->stop_seconds : 0;
+}
+uint64_t gpurun_result_system_bytes(const gpurun_result* result) {
+    return result ? result->system_bytes : 0;
+}
 
 gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process) {
     const Process* found = find(result, process);
@@ -171,6 +184,26 @@ gpurun_error* gpurun_result_store_files(const gpurun_result* result, uint32_t pr
 
 const char* gpurun_result_file_problem(const gpurun_result* result) {
     return result && !result->file_problem.empty() ? result->file_problem.c_str() : nullptr;
+}
+uint32_t gpurun_result_dump_count(const gpurun_result* result) {
+    return result ? result->dumps : 0;
+}
+const char* gpurun_result_dump_problem(const gpurun_result* result) {
+    return result && !result->dump_problem.empty() ? result->dump_problem.c_str() : nullptr;
+}
+
+size_t gpurun_result_stack_count(const gpurun_result* result) {
+    return result ? result->stacks.size() : 0;
+}
+uint64_t gpurun_result_stack_seen(const gpurun_result* result, size_t stack) {
+    return stack < gpurun_result_stack_count(result) ? result->stacks[stack].count : 0;
+}
+size_t gpurun_result_stack_depth(const gpurun_result* result, size_t stack) {
+    return stack < gpurun_result_stack_count(result) ? result->stacks[stack].functions.size() : 0;
+}
+const char* gpurun_result_stack_function(const gpurun_result* result, size_t stack, size_t index) {
+    if (stack >= gpurun_result_stack_count(result)) return nullptr;
+    return text(element(result->stacks[stack].functions, index));
 }
 
 size_t gpurun_result_debug_count(const gpurun_result* result) {

@@ -14,7 +14,8 @@ using engine::Leavings;
 
 namespace {
 
-constexpr u32 debug_records = 4096, traced_records = 65536;  // then they are only counted
+// Then they are only counted; of one process that is traced, taken away.
+constexpr u32 debug_records = 4096, traced_records = 65536;
 
 bool is_many(const gpurun_config& config) { return config.processes > 0 || !config.own.empty(); }
 
@@ -28,10 +29,7 @@ host::SystemOptions system_options(const gpurun_module& module, const gpurun_con
                                 config.arguments.end());
     system.seed = config.seed;
     system.keeps_files = config.keeps_files;
-    system.is_traced = config.trace != nullptr;
-    system.debug_capacity = config.trace ? traced_records : debug_records;
-    bool is_live = !is_many(config) && (config.inherits_streams || config.input_callback);
-    if (!is_live || config.input) system.input = config.input.value_or(std::vector<u8>());
+    system.is_traced = config.is_traced;
     return system;
 }
 
@@ -45,6 +43,8 @@ device::RunControl run_control(const gpurun_config& config) {
             steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*config.timeout));
     return control;
 }
+
+bool is_stopped(const gpurun_config& config) { return config.stop && *config.stop; }
 
 host::Streams streams_of(const gpurun_config& config, std::string* captured) {
     host::Streams streams;
@@ -78,26 +78,42 @@ Result<std::vector<engine::Value>> function_arguments(const gpurun_module& modul
                                    config.function == "_start" ? none : config.arguments);
 }
 
-Result<void> run_one(device::Device& device, const gpurun_module& module,
-                     const gpurun_config& config, gpurun_result& result) {
-    std::string captured[2];
+Result<std::optional<engine::DumpFolder>> dump_folder(const gpurun_module& module,
+                                                      const gpurun_config& config) {
+    if (!config.dump) return std::optional<engine::DumpFolder>();
+    return std::optional(TRY(engine::DumpFolder::make(*config.dump, module.name, *module.module)));
+}
+
+Result<engine::ProgramOptions> program_options(const device::DeviceInfo& device,
+                                               const gpurun_module& module,
+                                               const gpurun_config& config) {
     engine::ProgramOptions options;
     options.function = config.function;
     options.arguments = TRY(function_arguments(module, config));
     options.system = system_options(module, config);
-    options.limits = engine::options_for(device.info());
+    options.system.debug_capacity = debug_records;
+    const bool is_live = config.inherits_streams || config.input_callback;
+    if (!is_live || config.input) options.system.input = config.input.value_or(std::vector<u8>());
+    options.limits = engine::options_for(device, *module.module, config.memory_bytes);
     options.limits.fuel = config.fuel;
     options.limits.stack_slots = config.stack_slots.value_or(options.limits.stack_slots);
     options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
-    options.limits.memory_bytes = config.memory_bytes.value_or(options.limits.memory_bytes);
+    options.limits.is_watched = config.is_watched;
+    options.is_profiled = config.is_profiled;
     options.host_functions = config.functions;
-    options.streams = streams_of(config, captured);
-    if (config.trace)
+    if (config.line)
         options.take_record = [&config](const DebugRecord& record) {
-            config.trace(config.trace_data, engine::describe(record).c_str());
+            config.line(config.line_data, engine::describe(record).c_str());
         };
-    if (config.dump)
-        options.dump = TRY(engine::DumpFolder::make(*config.dump, module.name, *module.module));
+    options.dump = TRY(dump_folder(module, config));
+    return options;
+}
+
+Result<void> run_one(device::Device& device, const gpurun_module& module,
+                     const gpurun_config& config, gpurun_result& result) {
+    std::string captured[2];
+    engine::ProgramOptions options = TRY(program_options(device.info(), module, config));
+    options.streams = streams_of(config, captured);
     TRY(device.prepare(false));
     auto begin = std::chrono::steady_clock::now();
     engine::ProgramEnding ended =
@@ -105,7 +121,8 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     gpurun_result::Process& process = result.processes.emplace_back();
-    api::collect(std::move(ended.completion), config, 0, result);
+    result.dumps = ended.dumps;
+    api::collect(std::move(ended.completion), is_stopped(config), 0, result);
     for (int stream : {1, 2}) api::collect_output(stream, captured[stream - 1], 0, result);
     if (ended.was_output_closed) {
         process.ending = GPURUN_CLOSED;
@@ -115,7 +132,8 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     process.block = ended.block;
     api::collect_records(ended.debug, config, result);
     result.debug_dropped = ended.debug_dropped;
-    if (ended.dump) result.file_problem = ended.dump->to_string();
+    result.stacks = std::move(ended.samples);
+    if (ended.dump) result.dump_problem = ended.dump->to_string();
     if (ended.files) result.file_problem = ended.files->to_string();
     if (!config.keeps_files) return {};
     auto left = std::make_shared<const Leavings>(std::move(ended.left));
@@ -138,70 +156,106 @@ Result<void> check_many(const gpurun_config& config) {
     return {};
 }
 
-// Every process has what all have, with its number for {}, and then what it has of its own.
+// What a process passes to the engine has what all have, with its number for {}, before what it has
+// of its own. `names` of the first stay as they are: they are no arguments.
 std::vector<host::ProcessInput> process_inputs(const gpurun_config& config,
-                                               const std::vector<std::string>& common, u32 count) {
+                                               const std::vector<std::string>& common, usize names,
+                                               u32 count) {
     std::vector<host::ProcessInput> inputs(count);
     for (u32 i = 0; i < count; i++) {
         host::ProcessInput& made = inputs[i];
-        if (!config.own.empty()) made = config.own[i];
         made.number = config.first_number + i;
-        std::vector<std::string> all;
-        for (const std::string& pattern : common)
-            all.push_back(engine::with_number(pattern, made.number));
-        made.arguments.insert(made.arguments.begin(), all.begin(), all.end());
+        if (!config.own.empty()) {
+            made.number = config.own[i].number.value_or(made.number);
+            made.input = config.own[i].input;
+        }
+        for (usize k = 0; k < common.size(); k++)
+            made.arguments.push_back(k < names ? common[k]
+                                               : engine::with_number(common[k], made.number));
+        if (!config.own.empty())
+            made.arguments.insert(made.arguments.end(), config.own[i].arguments.begin(),
+                                  config.own[i].arguments.end());
     }
     return inputs;
 }
 
-Result<void> run_many(device::Device& device, const gpurun_module& module,
-                      const gpurun_config& config, gpurun_result& result) {
+// System memory for processes whose inputs come in large numbers. Where untouched memory costs
+// nothing, a program that writes on and on must still not take all there is.
+u64 arena_size(const device::DeviceInfo& device, const std::vector<host::ProcessInput>& inputs) {
+    constexpr u64 beside = 512;  // what else is kept for an input
+    u64 size = engine::system_bytes(device, u32(inputs.size()));
+    if (device.reserves_lazily) size = std::min(size, device.memory_free / 8);
+    for (const host::ProcessInput& input : inputs) {
+        size += beside + (input.input ? input.input->size() : 0);
+        for (const std::string& text : input.arguments) size += sizeof text + text.size();
+    }
+    return size & ~u64{0xffff};
+}
+
+// `inputs` is what the job points to.
+Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun_module& module,
+                                  const gpurun_config& config,
+                                  std::vector<host::ProcessInput>& inputs) {
     TRY(check_many(config));
     TRY(engine::find_function_export(*module.module, config.function));
     engine::BurstJob job{module.module, {}};
-    const u32 processes = config.own.empty() ? config.processes : u32(config.own.size());
     const bool is_program = config.function == "_start";
-    job.options.processes = processes;
+    job.options.processes =
+        config.own.empty() ? std::max(config.processes, 1u) : u32(config.own.size());
     job.options.function = config.function;
     job.options.stack_slots = config.stack_slots;
     job.options.heap_words = config.heap_words;
     job.options.memory_bytes = config.memory_bytes;
     job.options.fuel = config.fuel;
+    job.options.is_watched = config.is_watched;
+    job.options.spoilt = config.spoilt;
     job.options.system = system_options(module, config);
+    job.options.system.debug_capacity = config.is_traced ? traced_records : debug_records;
+    job.options.system.input = config.input.value_or(std::vector<u8>());
     job.options.host_functions = config.functions;
-    if (config.dump)
-        job.options.dump = TRY(engine::DumpFolder::make(*config.dump, module.name, *module.module));
-    // Where all are alike, the device makes their arguments.
-    const bool is_each_different = !config.own.empty() || config.first_number != 0;
-    std::vector<host::ProcessInput> inputs;
-    if (is_each_different) {
-        inputs = process_inputs(
-            config, is_program ? job.options.system.arguments : config.arguments, processes);
-    } else {
+    job.options.dump = TRY(dump_folder(module, config));
+    if (config.own.empty() && config.first_number == 0) {
+        // Where all are alike, the device makes their arguments.
         job.options.system.has_numbered_arguments = true;
         if (!is_program) job.options.arguments = config.arguments;
+        return job;
     }
-    if (is_each_different && !is_program)
+    inputs = process_inputs(config, is_program ? job.options.system.arguments : config.arguments,
+                            is_program ? 1 : 0, job.options.processes);
+    if (!config.own.empty()) job.options.system.arena_size = arena_size(device, inputs);
+    if (!is_program)
         for (host::ProcessInput& input : inputs)
             job.options.own_arguments.push_back(
                 std::exchange(input.arguments, job.options.system.arguments));
     job.options.system.inputs = inputs;
-    TRY(device.prepare(true));
-    auto report = std::make_shared<const BurstReport>(
-        TRY(engine::run_burst(device, {&job, 1}, run_control(config))));
-    result.seconds = report->outcome().seconds;
-    if (report->dump_problem()) result.file_problem = report->dump_problem()->to_string();
+    return job;
+}
+
+// What the job of that number left.
+Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 job,
+                         const gpurun_config& config, bool was_stopped, gpurun_result& result) {
+    const device::BurstOutcome& outcome = report->outcome();
+    result.seconds = outcome.seconds;
+    result.slots = outcome.slots;
+    result.launches = outcome.launches;
+    result.lanes_busy = outcome.busy;
+    result.stop_seconds = outcome.stop_seconds.value_or(-1);
+    result.dumps = report->dumps(job);
+    if (report->dump_problem(job)) result.dump_problem = report->dump_problem(job)->to_string();
+    const u32 processes = report->processes(job);
     result.processes.resize(processes);
+    const Leavings* left = report->left(job);
+    if (left) result.system_bytes = left->arena.size() - left->image->base_end();
     if (config.keeps_files) {
-        result.left = report->left();
+        result.left = left;
         result.keeper = report;
     }
     bool is_wanted = true;
     for (u32 i = 0; i < processes; i++) {
-        api::collect(report->of(i), config, i, result);
-        result.processes[i].block = report->block(i);
+        api::collect(report->of(i, job), was_stopped, i, result);
+        result.processes[i].block = report->block(i, job);
         for (int stream : {1, 2}) {
-            std::string bytes = TRY(report->stream(i, stream));
+            std::string bytes = TRY(report->stream(i, stream, job));
             if (!config.output_callback)
                 api::collect_output(stream, bytes, i, result);
             else if (is_wanted && !bytes.empty())
@@ -210,25 +264,80 @@ Result<void> run_many(device::Device& device, const gpurun_module& module,
         }
         TRY(api::collect_files(i, result));
     }
-    api::collect_records(report->debug(result.debug_dropped), config, result);
+    api::collect_records(report->debug(result.debug_dropped, job), config, result);
+    return {};
+}
+
+using Results = std::vector<std::unique_ptr<gpurun_result>>;
+
+Result<Results> run_many(device::Device& device, std::span<const gpurun_job> jobs) {
+    std::vector<engine::BurstJob> made;
+    std::vector<std::vector<host::ProcessInput>> inputs(jobs.size());
+    for (usize i = 0; i < jobs.size(); i++)
+        made.push_back(TRY(make_job(device.info(), *jobs[i].module, *jobs[i].config, inputs[i])));
+    TRY(device.prepare(true));
+    const gpurun_config& first = *jobs[0].config;
+    auto report = std::make_shared<const BurstReport>(
+        TRY(engine::run_burst(device, made, run_control(first))));
+    inputs.clear();
+    Results results;
+    for (u32 i = 0; i < jobs.size(); i++) {
+        results.push_back(std::make_unique<gpurun_result>());
+        TRY(collect_job(report, i, *jobs[i].config, is_stopped(first), *results.back()));
+    }
+    return results;
+}
+
+Result<void> check_job(const gpurun_job& job) {
+    if (!job.module || !job.config) return Error{"a job wants a module and a configuration"};
+    if (!job.config->problem.empty()) return Error{job.config->problem};
     return {};
 }
 
 }  // namespace
 
+gpurun_error* gpurun_config_check(const gpurun_config* config, const gpurun_module* module) {
+    return api::guarded([&]() -> Result<void> {
+        TRY(check_job({module, config}));
+        if (!is_many(*config)) {
+            TRY(function_arguments(*module, *config));
+            return {};
+        }
+        TRY(check_many(*config));
+        TRY(engine::find_function_export(*module->module, config->function));
+        return {};
+    });
+}
+
 gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
                          const gpurun_config* config, gpurun_result** result) {
+    if (config && is_many(*config)) {
+        const gpurun_job job{module, config};
+        return gpurun_run_jobs(device, &job, 1, result);
+    }
     return api::guarded([&]() -> Result<void> {
         if (!device || !module || !config || !result)
             return Error{
                 "gpurun_run wants a device, a module, a configuration and a place for the "
                 "result"};
-        if (!config->problem.empty()) return Error{config->problem};
+        TRY(check_job({module, config}));
         auto made = std::make_unique<gpurun_result>();
         std::lock_guard only(device->running);
-        TRY(is_many(*config) ? run_many(*device->device, *module, *config, *made)
-                             : run_one(*device->device, *module, *config, *made));
+        TRY(run_one(*device->device, *module, *config, *made));
         *result = made.release();
+        return {};
+    });
+}
+
+gpurun_error* gpurun_run_jobs(gpurun_device* device, const gpurun_job* jobs, size_t count,
+                              gpurun_result** results) {
+    return api::guarded([&]() -> Result<void> {
+        if (!device || !jobs || count == 0 || !results)
+            return Error{"gpurun_run_jobs wants a device, jobs and places for their results"};
+        for (size_t i = 0; i < count; i++) TRY(check_job(jobs[i]));
+        std::lock_guard only(device->running);
+        Results made = TRY(run_many(*device->device, {jobs, count}));
+        for (size_t i = 0; i < count; i++) results[i] = made[i].release();
         return {};
     });
 }

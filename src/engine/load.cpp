@@ -116,18 +116,4 @@ Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
     return module;
 }
 
-std::vector<std::pair<const char*, double>> phase_seconds() {
-    std::vector<std::pair<const char*, double>> seconds;
-    for (u32 i = 0; i < u32(Phase::count); i++)
-        seconds.emplace_back(name_of(Phase(i)), seconds_in(Phase(i)));
-    return seconds;
-}
-
-std::string describe_phases() {
-    std::string text = "seconds:";
-    for (const auto& [name, seconds] : phase_seconds())
-        text += format("%s %s %.6f", text.back() == ':' ? "" : ",", name, seconds);
-    return text;
-}
-
 }  // namespace gpurun::engine

@@ -16,8 +16,4 @@ Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path);
 Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
                                                        const std::string& name);
 
-// How long each phase (base/phases.h) took so far, and the same as text: "seconds: driver 0.1, …".
-std::vector<std::pair<const char*, double>> phase_seconds();
-std::string describe_phases();
-
 }  // namespace gpurun::engine

@@ -432,7 +432,10 @@ Result<ProgramEnding> run_program(device::Device& device,
     if (options.dump && is_fault(ending.completion)) {
         ProcessState state = TRY(store->capture(store->space()));
         Result<void> written = options.dump->write(0, state, store->space());
-        if (!written) ending.dump = written.error();
+        if (!written)
+            ending.dump = written.error();
+        else
+            ending.dumps = 1;
     }
     ending.samples = runner.sampler().samples(*store);
     store.reset();  // it uses what is taken

@@ -36,7 +36,8 @@ struct ProgramEnding {
     bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
     std::optional<Error> files;      // what kept changed files from being written back
-    std::optional<Error> dump;       // and its state
+    u32 dumps = 0;                   // 1: its state was written
+    std::optional<Error> dump;       // what kept it from that
     std::vector<DebugRecord> debug;
     u64 debug_dropped = 0;
     std::vector<StackSample> samples;  // of its stack, if it was profiled

@@ -32,8 +32,8 @@ struct Mount {
 struct ProcessInput {
     u32 number = 0;                      // what it is told that it is
     std::vector<std::string> arguments;  // the program's name first
-    std::optional<std::vector<u8>>
-        input;  // all of standard input; nothing: what all processes have
+    // All of standard input; nothing: what all processes have.
+    std::shared_ptr<const std::vector<u8>> input;
 };
 
 struct SystemOptions {

@@ -91,6 +91,30 @@ TEST(Api, ListsDevices) {
     EXPECT_THAT(error_of([] { Device("toaster"); }), HasSubstr("unknown device \"toaster\""));
 }
 
+TEST(Api, DevicesTellWhatTheyDid) {
+    device().prepare(true);
+    EXPECT_GT(device().lanes(), 0u);
+    run(device(), module(functions), Config().function("vector").processes(2));
+    bool is_cpu = device().id() == "cpu";
+    EXPECT_EQ(device().driver().empty(), is_cpu);
+    for (uint64_t figure :
+         {device().launches(), device().bytes_in(), device().bytes_out(), device().peak_bytes()})
+        EXPECT_EQ(figure == 0, is_cpu);
+    double run_seconds = 0;
+    for (const auto& [name, seconds] : phases())
+        if (name == "run") run_seconds = seconds;
+    EXPECT_GT(run_seconds, 0);
+    EXPECT_EQ(gpurun_phase_name(gpurun_phase_count()), nullptr);
+}
+
+TEST(Api, ModulesTellWhatTheyHave) {
+    Module made = module(copier);
+    EXPECT_TRUE(made.has_export("memory"));
+    EXPECT_FALSE(made.has_export("fd_read"));
+    EXPECT_TRUE(made.has_import("wasi_snapshot_preview1", "fd_read"));
+    EXPECT_FALSE(made.has_import("env", "fd_read"));
+}
+
 TEST(Api, BadModulesAreErrors) {
     EXPECT_THAT(error_of([] { Module::from_bytes(""); }), HasSubstr("is empty"));
     EXPECT_THAT(error_of([] { Module::from_bytes(std::string_view("\0asm", 4)); }),
@@ -375,6 +399,79 @@ TEST(Api, Traces) {
     EXPECT_TRUE(many.debug().empty());
 }
 
+TEST(Api, TracesAreKept) {
+    Config config;
+    config.input("x").traced().processes(2);
+    std::vector<std::string> lines = run(device(), module(copier), config).debug();
+    ASSERT_EQ(lines.size(), 12u);
+    EXPECT_THAT(lines[0], HasSubstr("fd_write(2, \"err\""));
+}
+
+TEST(Api, ChecksBeforeRuns) {
+    Module made = module(functions);
+    auto check = [&](const Config& config) { return error_of([&] { config.check(made); }); };
+    EXPECT_EQ(check(Config().function("outer").value(1)), "no error");
+    EXPECT_THAT(check(Config()), HasSubstr("_start"));
+    EXPECT_THAT(check(Config().function("outer")), HasSubstr("outer takes 1 argument, got 0"));
+    EXPECT_THAT(check(Config().function("inner").processes(2)), HasSubstr("inner"));
+}
+
+TEST(Api, SeveralModulesInOneLaunch) {
+    Module one = module(copier), other = module(functions);
+    Config copies, divides;
+    copies.process({"a"}, "first").process_number(7).process({}, "second");
+    divides.function("divide").argument("6").argument("{}").processes(4);
+    const Job jobs[] = {{&one, &copies}, {&other, &divides}};
+    std::vector<Result> results = run_jobs(device(), jobs);
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_EQ(results[0][0].output(), "first");
+    EXPECT_EQ(results[0][0].exit_code(), 42u);
+    EXPECT_EQ(results[0][1].output(), "second");
+    EXPECT_EQ(results[1][0].message(), "integer divide by zero");
+    EXPECT_EQ(results[1][3].value<int32_t>(), 2);
+    EXPECT_GT(results[0].slots(), 0u);
+    EXPECT_GT(results[0].launches(), 0u);
+    EXPECT_LT(results[0].stop_seconds(), 0);
+    EXPECT_GT(results[0].system_bytes(), 0u);
+    EXPECT_EQ(results[1].system_bytes(), 0u);
+    // One process where none was asked for.
+    copies.clear_processes().input("all");
+    EXPECT_EQ(run_jobs(device(), {jobs, 1})[0][0].output(), "all");
+    EXPECT_THAT(error_of([] { run_jobs(device(), {}); }), HasSubstr("wants a device, jobs"));
+}
+
+TEST(Api, ProcessesHaveNumbersOfTheirOwn) {
+    Config config;
+    config.function("divide").argument("{}").process({"1"}).process({"1"});
+    config.process_number(40).process({"1"}).first_number(5);
+    Result result = run(device(), module(functions), config);
+    EXPECT_EQ(result[0].value<int32_t>(), 5);
+    EXPECT_EQ(result[1].value<int32_t>(), 40);
+    EXPECT_EQ(result[2].value<int32_t>(), 7);
+    EXPECT_THAT(error_of([] { run(device(), module(functions), Config().process_number(1)); }),
+                HasSubstr("no process was added"));
+}
+
+TEST(Api, Profiles) {
+    Config config;
+    config.function("forever").profiled().timeout(0.2);
+    Result result = run(device(), module(functions), config);
+    ASSERT_EQ(result[0].ending(), GPURUN_TIMED_OUT);
+    std::vector<StackSample> stacks = result.stacks();
+    ASSERT_EQ(stacks.size(), 1u);
+    EXPECT_GT(stacks[0].count, 1u);
+    EXPECT_THAT(stacks[0].functions, ElementsAre("forever"));
+    EXPECT_EQ(gpurun_result_stack_function(result.get(), 1, 0), nullptr);
+    EXPECT_TRUE(run(device(), module(functions), config.profiled(false)).stacks().empty());
+}
+
+TEST(Api, WatchesItself) {
+    Config config;
+    config.function("vector").processes(3).watched();
+    Result result = run(device(), module(functions), config);
+    for (uint32_t i = 0; i < 3; i++) EXPECT_TRUE(result[i].is_success());
+}
+
 // ---- files -------------------------------------------------------------------------
 
 class Files : public testing::Test {
@@ -449,12 +546,23 @@ TEST_F(Files, OfADump) {
     Config config;
     config.function("outer").value(0).dump(folder_ / "dump");
     Result result = run(device(), module(functions), config);
-    EXPECT_EQ(result.file_problem(), "");
+    EXPECT_EQ(result.dump_problem(), "");
+    EXPECT_EQ(result.dump_count(), 1u);
     EXPECT_THAT(read(folder_ / "dump/0/state"), HasSubstr("integer divide by zero"));
-    run(device(), module(functions), config.dump(folder_ / "many").processes(2));
+    config.dump(folder_ / "many").processes(2);
+    EXPECT_EQ(run(device(), module(functions), config).dump_count(), 2u);
     EXPECT_THAT(read(folder_ / "many/1/state"), HasSubstr("integer divide by zero"));
     EXPECT_THAT(error_of([&] { run(device(), module(functions), config.dump("/dev/null/x")); }),
                 HasSubstr("/dev/null/x"));
+    EXPECT_THAT(error_of([] { make_dump_folder("/dev/null/x", module(functions)); }),
+                HasSubstr("/dev/null/x"));
+    make_dump_folder(folder_ / "early", module(functions));
+    EXPECT_FALSE(read(folder_ / "early/module.wasm").empty());
+    // What is in the way of a dump does not keep the process from its end.
+    std::ofstream(folder_ / "early/0") << "in the way";
+    Result full = run(device(), module(functions), config.dump(folder_ / "early"));
+    EXPECT_THAT(full.dump_problem(), HasSubstr("early/0"));
+    EXPECT_EQ(full[0].ending(), GPURUN_TRAPPED);
 }
 
 // ---- the C functions by themselves -------------------------------------------------

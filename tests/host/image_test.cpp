@@ -163,8 +163,9 @@ TEST(Image, InputThatIsNotThere) {
 
 TEST(Image, InputsOfMany) {
     const std::string large = pattern(2 * file_block + 1);
-    std::vector<host::ProcessInput> inputs = {
-        {4, {"p", "a"}, bytes_of("short")}, {5, {"p", "{}"}, bytes_of(large)}, {9, {"p"}, {}}};
+    std::vector<host::ProcessInput> inputs = {{4, {"p", "a"}, shared_bytes("short")},
+                                              {5, {"p", "{}"}, shared_bytes(large)},
+                                              {9, {"p"}, {}}};
     SystemOptions options;
     options.arena_size = 1 << 20;
     options.inputs = inputs;
@@ -181,7 +182,7 @@ TEST(Image, InputsOfMany) {
     EXPECT_EQ(memory.node(entry(1).stdin_node).flags, node_is_ended);
     EXPECT_EQ(entry(2).stdin_node, 0u);
     // Short inputs take little.
-    std::vector<host::ProcessInput> many(2000, {0, {"p"}, bytes_of("short")});
+    std::vector<host::ProcessInput> many(2000, {0, {"p"}, shared_bytes("short")});
     options.inputs = many;
     options.process_count = u32(many.size());
     EXPECT_LT(make_image(options).base_end(),

@@ -112,6 +112,9 @@ inline SystemImage make_image(const SystemOptions& options) {
 }
 
 inline std::vector<u8> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+inline std::shared_ptr<const std::vector<u8>> shared_bytes(std::string_view text) {
+    return std::make_shared<const std::vector<u8>>(bytes_of(text));
+}
 
 // A copy of system memory.
 struct Memory {

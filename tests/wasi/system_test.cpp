@@ -70,10 +70,10 @@ TEST_F(Calls, NumberedArguments) {
 
 TEST_F(Calls, InputsOfItsOwn) {
     std::string large = pattern(3 * file_block + 5);
-    std::vector<host::ProcessInput> inputs = {{100, {"p", "{}", ""}, bytes_of("first")},
+    std::vector<host::ProcessInput> inputs = {{100, {"p", "{}", ""}, shared_bytes("first")},
                                               {7, {}, {}},
-                                              {102, {"p"}, std::vector<u8>()},
-                                              {103, {"p", "last"}, bytes_of(large)}};
+                                              {102, {"p"}, shared_bytes("")},
+                                              {103, {"p", "last"}, shared_bytes(large)}};
     options.arguments = {"not", "these"};
     options.input = bytes_of("of all");
     options.inputs = inputs;

@@ -1,16 +1,15 @@
 // Runs the same function in many processes, and tells how they ended.
-#include "engine/burst.h"
-
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <unordered_map>
 
+#include "attempt.h"
 #include "commands.h"
 #include "endings.h"
-#include "engine/load.h"
 #include "interrupt.h"
 #include "out_folder.h"
 #include "output.h"
@@ -20,56 +19,48 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::Completion;
-
-std::string format_running(const device::DeviceInfo& device, u32 processes) {
-    return std::string("Running on ") + (device.id == "cpu" ? "CPU" : "GPU") + " with " +
+std::string format_running(const api::Device& device, u32 processes) {
+    return std::string("Running on ") + (device.id() == "cpu" ? "CPU" : "GPU") + " with " +
            std::to_string(processes) + " threads...\n";
 }
 
-void say_outcome(const engine::BurstReport& report, const device::DeviceInfo& device) {
+void say_outcome(const std::vector<api::Result>& results, const api::Device& device) {
     char text[256];
-    const device::BurstOutcome& outcome = report.outcome();
+    const api::Result& all = results[0];  // what is not of a job is the same in each
     u64 processes = 0;
-    for (u32 job = 0; job < report.jobs(); job++) processes += report.processes(job);
-    int size = std::snprintf(text, sizeof text, "%llu processes on %s in %.6f s, %.0f/s, %u slots",
-                             (unsigned long long)processes, device.id.c_str(), outcome.seconds,
-                             double(processes) / outcome.seconds, outcome.slots);
+    for (const api::Result& result : results) processes += result.size();
+    int size = std::snprintf(
+        text, sizeof text, "%" PRIu64 " processes on %s in %.6f s, %.0f/s, %u slots", processes,
+        device.id().c_str(), all.seconds(), double(processes) / all.seconds(), all.slots());
     auto add = [&](const char* pattern, double value) {
         size += std::snprintf(text + size, sizeof text - usize(size), pattern, value);
     };
-    if (outcome.busy > 0) add(", lanes busy %.1f %%", outcome.busy * 100);
-    if (outcome.stop_seconds) add(", stopped within %.1f ms", *outcome.stop_seconds * 1e3);
+    if (all.lanes_busy() > 0) add(", lanes busy %.1f %%", all.lanes_busy() * 100);
+    if (all.stop_seconds() >= 0) add(", stopped within %.1f ms", all.stop_seconds() * 1e3);
     say(text);
     say_phases();
 }
 
-// Processes that ended alike: how, and what they wrote.
+// Processes that ended alike: the same ending, the same output.
 struct Group {
-    Completion completion;
-    std::string ending, output, error;
+    api::Process first;
+    std::string ending;
     std::vector<u32> processes;
 };
 
 // The most common first, then by first appearance.
-Result<std::vector<Group>> group(const engine::BurstReport& report, u32 job, bool each,
-                                 bool is_program) {
+std::vector<Group> group(const api::Result& result, bool each, bool is_program) {
     std::vector<Group> groups;
     std::unordered_map<std::string, usize> known;
-    for (u32 id = 0; id < report.processes(job); id++) {
-        Completion completion = report.of(id, job);
-        std::string ending = is_program && completion.kind == Completion::Kind::returned
-                                 ? "exit 0"
-                                 : describe(completion);
-        std::string output = TRY(report.stream(id, 1, job)), error = TRY(report.stream(id, 2, job));
-        std::string key = ending + '\0' + std::to_string(output.size()) + '\0' + output + error;
+    for (u32 id = 0; id < result.size(); id++) {
+        const api::Process process = result[id];
+        std::string ending =
+            is_program && process.ending() == GPURUN_RETURNED ? "exit 0" : describe(process);
+        std::string key = ending;
+        key.append(1, '\0').append(std::to_string(process.output().size())).append(1, '\0');
+        key.append(process.output()).append(process.error());
         auto [found, is_new] = known.try_emplace(each ? std::to_string(id) : key, groups.size());
-        if (is_new)
-            groups.push_back({std::move(completion),
-                              std::move(ending),
-                              std::move(output),
-                              std::move(error),
-                              {}});
+        if (is_new) groups.push_back({process, std::move(ending), {}});
         groups[found->second].processes.push_back(id);
     }
     std::ranges::sort(groups, [](const Group& a, const Group& b) {
@@ -79,13 +70,17 @@ Result<std::vector<Group>> group(const engine::BurstReport& report, u32 job, boo
     return groups;
 }
 
+void print_error(const api::Process& process) {
+    std::fwrite(process.error().data(), 1, process.error().size(), stderr);
+}
+
 // Functions: a line a group, on standard output.
 void print_results(const std::vector<Group>& groups, bool each) {
     bool is_terminal = isatty(STDOUT_FILENO) && !each;
     for (const Group& group : groups) {
         std::string count = std::to_string(group.processes.size());
-        std::fwrite(group.error.data(), 1, group.error.size(), stderr);
-        print(group.output);
+        print_error(group.first);
+        print(group.first.output());
         if (is_terminal) {
             print("Result: " + group.ending + (groups.size() > 1 ? "  (" + count + " times)" : "") +
                   "\n");
@@ -102,10 +97,10 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
                                 ? "process " + std::to_string(group.processes[0])
                                 : std::to_string(group.processes.size()) +
                                       " processes, the first " + std::to_string(group.processes[0]);
-        note(whose + ": " + group.ending, is_success(group.completion) ? Tone::plain : Tone::bad);
+        note(whose + ": " + group.ending, group.first.is_success() ? Tone::plain : Tone::bad);
         finish_output(0);  // in order, where both outputs go to one place
-        std::fwrite(group.error.data(), 1, group.error.size(), stderr);
-        print(group.output);
+        print_error(group.first);
+        print(group.first.output());
         finish_output(0);
     }
 }
@@ -114,9 +109,9 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
 void say_endings(const std::vector<Group>& groups, bool is_program) {
     std::vector<EndingCount> counts;
     for (const Group& group : groups) {
-        bool is_result = !is_program && group.completion.kind == Completion::Kind::returned;
+        bool is_result = !is_program && group.first.ending() == GPURUN_RETURNED;
         EndingCount row{is_result ? "returned" : group.ending, group.processes.size(),
-                        group.processes[0], is_success(group.completion)};
+                        group.processes[0], group.first.is_success()};
         auto same = [&](const EndingCount& other) { return other.ending == row.ending; };
         auto found = std::ranges::find_if(counts, same);
         if (found == counts.end()) {
@@ -139,34 +134,38 @@ int exit_code(const std::vector<Group>& groups) {
     std::optional<u32> common;
     bool is_common = true;
     for (const Group& group : groups) {
-        Completion::Kind kind = group.completion.kind;
-        some_stopped |= kind == Completion::Kind::stopped;
-        some_trapped |= kind > Completion::Kind::exited && kind != Completion::Kind::stopped;
-        is_common &= !common || *common == group.completion.exit_code;
-        common = group.completion.exit_code;
+        const u32 code = group.first.exit_code();
+        const bool has_exited =
+            group.first.ending() == GPURUN_RETURNED || group.first.ending() == GPURUN_EXITED;
+        some_stopped |= is_stopped(group.first);
+        some_trapped |= !has_exited && !is_stopped(group.first);
+        is_common &= !common || *common == code;
+        common = code;
     }
     if (some_stopped) return was_interrupted() ? exit_interrupted : exit_timeout;
     if (some_trapped) return exit_trap;
     return is_common ? int(common.value_or(0) & 0xff) : exit_input;
 }
 
-Result<engine::BurstJob> make_job(const RunOptions& options) {
-    engine::BurstOptions burst;
-    auto module = TRY(engine::load_file(options.file));
-    TRY(find_entry(*module, options));
-    burst.processes = options.instances.value_or(1);
-    burst.function = entry_name(options);
-    if (!options.invoke.empty()) burst.arguments = options.arguments;
-    burst.stack_slots = options.stack_slots;
-    burst.heap_words = options.heap_words;
-    burst.memory_bytes = options.memory_bytes;
-    burst.fuel = options.fuel;
-    burst.is_watched = options.is_watched;
-    burst.spoilt = options.spoilt_process.value_or(burst.spoilt);
-    burst.system = TRY(system_options(options));
+struct Job {
+    api::Module module;
+    api::Config config;
+};
+
+Result<Job> make_job(const RunOptions& options, std::optional<double> timeout) {
+    Job job{TRY(load_module(options)), TRY(make_config(options))};
+    // Without --instances a {} is nothing but that.
+    if (!options.instances && options.invoke.empty()) {
+        job.config.process(options.arguments);
+    } else {
+        add_arguments(options, job.config);
+        job.config.processes(options.instances.value_or(1));
+    }
+    TRY(check_config(options, job.module, job.config));
+    limit(job.config, timeout);
     if (!options.out.empty()) TRY(prepare_out(options.out));
-    if (!options.dump.empty()) burst.dump = TRY(make_dump_folder(options, *module));
-    return engine::BurstJob{std::move(module), std::move(burst)};
+    TRY(make_dump_folder(options, job.module));
+    return job;
 }
 
 // What one job stores is not for another to write over.
@@ -187,47 +186,44 @@ Result<void> check_folders(std::span<const RunOptions> jobs) {
 }
 
 // Standard input for those that want it and have no other. False: it was not there in time.
-Result<bool> add_input(std::vector<engine::BurstJob>& jobs, std::optional<double> timeout) {
-    std::optional<std::vector<u8>> input;
-    for (engine::BurstJob& job : jobs) {
-        if (job.options.system.input || !reads_input(*job.module)) continue;
-        if (!input) input = TRY(piped_input(run_control(timeout)));
+Result<bool> add_input(std::span<const RunOptions> options, std::vector<Job>& jobs,
+                       std::optional<double> timeout) {
+    std::optional<std::string> input;
+    for (usize i = 0; i < jobs.size(); i++) {
+        if (!options[i].input.empty() || !reads_input(jobs[i].module)) continue;
+        if (!input) input = TRY(piped_input(timeout));
         if (!input) return false;
-        job.options.system.input = *input;
+        jobs[i].config.input(*input);
     }
     return true;
 }
 
-void say_dumps(const engine::BurstReport& report, u32 job, const std::vector<Group>& groups) {
+void say_dumps(const api::Result& result, const std::vector<Group>& groups) {
     u64 trapped = 0;
     for (const Group& group : groups)
-        if (group.completion.kind == Completion::Kind::trapped) trapped += group.processes.size();
-    if (report.dump_problem(job)) {
-        say("--dump " + report.dump_problem(job)->to_string(), Tone::bad);
-    } else if (report.dumps(job) < trapped) {
+        if (group.first.ending() == GPURUN_TRAPPED) trapped += group.processes.size();
+    if (std::string problem = result.dump_problem(); !problem.empty()) {
+        say("--dump " + problem, Tone::bad);
+    } else if (result.dump_count() < trapped) {
         note(std::to_string(trapped) + " processes trapped, the state of " +
-             std::to_string(report.dumps(job)) + " of them is dumped");
+             std::to_string(result.dump_count()) + " of them is dumped");
     }
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
-Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& options,
-                 Endings& endings) {
+Result<int> tell(const api::Result& result, const RunOptions& options, Endings& endings) {
     bool is_program = options.invoke.empty();
-    std::vector<Group> groups = TRY(group(report, job, options.each, is_program));
-    for (const Group& group : groups) endings.add(group.completion, group.processes.size());
-    u64 dropped = 0;
-    std::vector<DebugRecord> records = report.debug(dropped, job);
-    say_debug(records, dropped);
+    std::vector<Group> groups = group(result, options.each, is_program);
+    for (const Group& group : groups) endings.add(group.first, group.processes.size());
+    say_debug(result.debug(), result.debug_dropped());
     if (!options.out.empty()) {
         std::vector<OutGroup> stored;
-        for (const Group& group : groups)
-            stored.push_back({group.completion, group.output, group.error, group.processes});
-        TRY(store_out(options.out, report, job, stored));
+        for (const Group& group : groups) stored.push_back({group.first, group.processes});
+        TRY(store_out(options.out, result, stored));
     }
-    if (!options.dump.empty()) say_dumps(report, job, groups);
-    bool all_succeeded = std::ranges::all_of(
-        groups, [](const Group& group) { return is_success(group.completion); });
+    if (!options.dump.empty()) say_dumps(result, groups);
+    bool all_succeeded =
+        std::ranges::all_of(groups, [](const Group& group) { return group.first.is_success(); });
     if (!is_program) {
         print_results(groups, options.each);
     } else if (options.out.empty()) {
@@ -243,10 +239,10 @@ Result<int> tell(const engine::BurstReport& report, u32 job, const RunOptions& o
 }
 
 Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
-    std::vector<engine::BurstJob> made;
-    for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job)));
+    std::vector<Job> made;
+    for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job, options.timeout)));
     TRY(check_folders(jobs));
-    if (!TRY(add_input(made, options.timeout))) {
+    if (!TRY(add_input(jobs, made, options.timeout))) {
         say(was_interrupted()
                 ? "interrupted before standard input had ended"
                 : "timeout: standard input has not ended in time; --timeout gives it more",
@@ -254,27 +250,28 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
         return was_interrupted() ? exit_interrupted : exit_timeout;
     }
     TRY(check_report(options.report));
-    auto device = TRY(choose_device(options.device, true));
+    api::Device device = TRY(choose_device(options.device, true));
     if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
-        print(format_running(device->info(), made[0].options.processes));
-    Result<engine::BurstReport> ran =
-        engine::run_burst(*device, made, run_control(options.timeout));
+        print(format_running(device, jobs[0].instances.value_or(1)));
+    std::vector<api::Job> all;
+    for (const Job& job : made) all.push_back({&job.module, &job.config});
+    Result<std::vector<api::Result>> ran = attempt([&] { return api::run_jobs(device, all); });
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
-    const engine::BurstReport& report = *ran;
+    const std::vector<api::Result>& results = *ran;
     RunReport told{options.command, {}};
-    told.slots = report.outcome().slots;
-    told.busy = report.outcome().busy;
+    told.slots = results[0].slots();
+    told.busy = results[0].lanes_busy();
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);
         told.jobs.push_back({jobs[i].file, {}});
-        int code = TRY(tell(report, i, jobs[i], told.jobs.back().endings));
+        int code = TRY(tell(results[i], jobs[i], told.jobs.back().endings));
         if (told.exit_code == 0) told.exit_code = code;
     }
-    if (options.stats) say_outcome(report, device->info());
+    if (options.stats) say_outcome(results, device);
     told.exit_code = finish_output(told.exit_code);
-    return finish_report(options.report, told, *device);
+    return finish_report(options.report, told, device);
 }
 
 }  // namespace

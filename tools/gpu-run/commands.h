@@ -1,13 +1,18 @@
 // What each command of the command line does. Returns exit codes.
 #pragma once
 
+#include <gpurun/gpurun.hpp>
+
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/objdump.h"
-#include "engine/program.h"
-#include "engine/store.h"
+#include "base/result.h"
+
+namespace gpurun::engine {
+struct ObjdumpOptions;
+}
 
 namespace gpurun::tool {
 
@@ -33,19 +38,22 @@ struct RunOptions {
     std::string profile;                // --profile: files' name, without their endings
     std::string dump;                   // --dump: a folder for the state of what traps
     bool trace = false;                 // a line for each system call
-    bool is_watched = false;            // engine::StoreOptions
-    std::optional<u32> spoilt_process;  // engine::BurstOptions
+    bool is_watched = false;            // --poison: gpurun_config_set_watched()
+    std::optional<u32> spoilt_process;  // gpurun_config_spoil()
 };
 
-// The function to call: what --invoke names, or _start of a program.
-std::string entry_name(const RunOptions& options);
-Result<const wasm::Export*> find_entry(const wasm::Module& module, const RunOptions& options);
-// What a process has of files, arguments and environment.
-Result<host::SystemOptions> system_options(const RunOptions& options);
+// The module, which is a program unless --invoke names a function.
+Result<api::Module> load_module(const RunOptions& options);
+// What to call and what it sees, but for its arguments, its time limit and what stops it.
+Result<api::Config> make_config(const RunOptions& options);
+void add_arguments(const RunOptions& options, api::Config& config);
+// Whether the module can be run so.
+Result<void> check_config(const RunOptions& options, const api::Module& module,
+                          const api::Config& config);
 // --dump: made before the work, so that it is not for nothing.
-Result<engine::DumpFolder> make_dump_folder(const RunOptions& options, const wasm::Module& module);
+Result<void> make_dump_folder(const RunOptions& options, const api::Module& module);
 // Lines of the gpu module's debug_* functions, on standard error.
-void say_debug(const std::vector<DebugRecord>& records, u64 dropped);
+void say_debug(const std::vector<std::string>& lines, u64 dropped);
 
 // On standard error: what took how long.
 void say_phases();
@@ -73,7 +81,8 @@ struct InspectOptions {
 };
 int inspect_dump(const InspectOptions& options);
 // Opens a device, gets it ready, and tells a person at a terminal which one it chose.
-Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts);
+Result<api::Device> choose_device(const std::string& id, bool for_several);
+void note_device(const std::string& wanted, const std::string& id, const std::string& name);
 int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet,
                 bool is_watched);
 int validate_files(const std::vector<std::string>& files, bool verbose);

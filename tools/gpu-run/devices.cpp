@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "attempt.h"
 #include "commands.h"
 #include "device/device.h"
 #include "json.h"
@@ -58,13 +59,18 @@ std::string as_text(const DeviceInfo& d) {
 
 }  // namespace
 
-Result<std::unique_ptr<device::Device>> choose_device(const std::string& id, bool for_bursts) {
-    std::unique_ptr<device::Device> device = TRY(device::open_device(id));
-    TRY(device->prepare(for_bursts));
-    const DeviceInfo& info = device->info();
-    if (id == "auto" && info.id != "cpu" && isatty(STDERR_FILENO))
-        note("running on " + info.id + ", " + info.name);
-    return device;
+Result<api::Device> choose_device(const std::string& id, bool for_several) {
+    return attempt([&] {
+        api::Device device(id);
+        device.prepare(for_several);
+        note_device(id, device.id(), device.name());
+        return device;
+    });
+}
+
+void note_device(const std::string& wanted, const std::string& id, const std::string& name) {
+    if (wanted == "auto" && id != "cpu" && isatty(STDERR_FILENO))
+        note("running on " + id + ", " + name);
 }
 
 int list_devices(bool json) {

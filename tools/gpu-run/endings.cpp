@@ -5,36 +5,31 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "interrupt.h"
 #include "output.h"
 
 namespace gpurun::tool {
 
-using engine::Completion;
-
-std::string describe(const Completion& completion) {
-    if (completion.kind == Completion::Kind::returned) {
+std::string describe(const api::Process& process) {
+    if (process.ending() == GPURUN_RETURNED) {
         std::string text;
-        for (const engine::Value& value : completion.results)
-            text += (text.empty() ? "" : " ") + value.to_string();
+        for (const gpurun_value& value : process.values())
+            text += (text.empty() ? "" : " ") + api::to_string(value);
         return text;
     }
-    std::string text = completion.to_string();
-    if (completion.kind == Completion::Kind::trapped) text = "trap: " + text;
-    if (completion.kind == Completion::Kind::stopped && !was_interrupted()) text = "timeout";
-    if (!completion.backtrace.empty()) {
-        const engine::Frame& frame = completion.backtrace[0];
-        char offset[16];
-        std::snprintf(offset, sizeof offset, "0x%x", frame.wasm_offset);
+    std::string text = process.message();
+    if (process.ending() == GPURUN_TRAPPED) text = "trap: " + text;
+    if (std::vector<api::Frame> frames = process.frames(); !frames.empty()) {
+        const api::Frame& frame = frames[0];
+        char offset[32];
+        std::snprintf(offset, sizeof offset, "0x%" PRIx64, frame.offset);
         text += " in " + frame.function + " at " + offset;
         if (!frame.source.empty()) text += ", " + frame.source;
     }
     return text;
 }
 
-bool is_success(const Completion& completion) {
-    return completion.kind == Completion::Kind::returned ||
-           (completion.kind == Completion::Kind::exited && completion.exit_code == 0);
+bool is_stopped(const api::Process& process) {
+    return process.ending() == GPURUN_TIMED_OUT || process.ending() == GPURUN_STOPPED;
 }
 
 void say_endings(std::vector<EndingCount> counts) {

@@ -1,17 +1,19 @@
 // How processes ended, for people: in a few words, and as a table of many.
 #pragma once
 
+#include <gpurun/gpurun.hpp>
+
 #include <string>
 #include <vector>
 
-#include "engine/store.h"
+#include "base/ints.h"
 
 namespace gpurun::tool {
 
 // "exit 3", "trap: unreachable in f at 0x2a"; of a function that returned its results.
-std::string describe(const engine::Completion& completion);
-// It returned, or exited with code 0.
-bool is_success(const engine::Completion& completion);
+std::string describe(const api::Process& process);
+// It did not end by itself: time was up, or somebody wanted it to stop.
+bool is_stopped(const api::Process& process);
 
 struct EndingCount {
     std::string ending;

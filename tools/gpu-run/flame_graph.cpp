@@ -8,7 +8,7 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::StackSample;
+using api::StackSample;
 
 constexpr double width = 1200, row_height = 17, margin = 10, title_height = 44;
 constexpr double least_width = 0.3;      // narrower boxes are left out

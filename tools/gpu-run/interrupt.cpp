@@ -13,6 +13,7 @@ namespace gpurun::tool {
 namespace {
 
 std::atomic<bool> interrupted = false;
+gpurun_stop* stop = nullptr;           // of all runs; made before there is a handler
 std::atomic<long> interrupted_at = 0;  // seconds
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<long>::is_always_lock_free);
 
@@ -25,26 +26,27 @@ void on_interrupt(int) {
     if (interrupted && now.tv_sec - interrupted_at >= patience) _exit(exit_interrupted);
     if (!interrupted) interrupted_at = now.tv_sec;
     interrupted = true;
+    gpurun_stop_request(stop);
 }
 
 }  // namespace
 
-device::RunControl run_control(std::optional<double> timeout_seconds) {
-    using namespace std::chrono;
+void watch_interrupt() {
+    if (!stop) stop = gpurun_stop_new();  // and never deleted: a signal may come at the very end
     struct sigaction action = {}, before = {};
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, &before);
     if (before.sa_handler == SIG_IGN)
         sigaction(SIGINT, &before, nullptr);  // as whoever started us wants
-    device::RunControl control;
-    control.stop = &interrupted;
-    constexpr double longest = 1e9;  // seconds; what a clock can count in nanoseconds
-    if (timeout_seconds && *timeout_seconds < longest)
-        control.deadline =
-            steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*timeout_seconds));
-    return control;
 }
 
 bool was_interrupted() { return interrupted; }
+const std::atomic<bool>& interrupt_flag() { return interrupted; }
+
+void limit(api::Config& config, std::optional<double> timeout_seconds) {
+    watch_interrupt();
+    gpurun_config_set_stop(config.get(), stop);
+    if (timeout_seconds) config.timeout(*timeout_seconds);
+}
 
 }  // namespace gpurun::tool

@@ -1,15 +1,19 @@
 // Ctrl-C and time limits: what may end a run early.
 #pragma once
 
-#include <optional>
+#include <gpurun/gpurun.hpp>
 
-#include "device/device.h"
+#include <atomic>
+#include <optional>
 
 namespace gpurun::tool {
 
 // Watches for Ctrl-C from now on: the first one asks the program to stop, a second one ends
 // gpu-run itself.
-device::RunControl run_control(std::optional<double> timeout_seconds);
+void watch_interrupt();
 bool was_interrupted();
+const std::atomic<bool>& interrupt_flag();
+// The same for a run, and a time limit that begins with it.
+void limit(api::Config& config, std::optional<double> timeout_seconds);
 
 }  // namespace gpurun::tool

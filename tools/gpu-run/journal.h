@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/program.h"
+#include "base/result.h"
 
 namespace gpurun::tool {
 

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "engine/load.h"
+#include "engine/objdump.h"
 #include "manual.h"
 #include "map.h"
 #include "numbers.h"

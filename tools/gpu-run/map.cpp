@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "attempt.h"
 #include "endings.h"
-#include "engine/load.h"
 #include "handoff.h"
 #include "interrupt.h"
 #include "output.h"
@@ -21,8 +21,6 @@
 
 namespace gpurun::tool {
 namespace {
-
-using engine::Completion;
 
 constexpr u32 first_chunk = 256, growth = 4;      // processes
 constexpr usize max_listed = 20;                  // failures
@@ -37,30 +35,32 @@ struct Chunk {
 };
 
 // With what else is kept for an input.
-u64 bytes_of(const host::ProcessInput& given) {
+u64 bytes_of(const Given& given) {
     u64 bytes = 512 + (given.input ? given.input->size() : 0);
     for (const std::string& argument : given.arguments) bytes += sizeof argument + argument.size();
     return bytes;
+}
+
+bool keeps_files(const MapOptions& options) {
+    return !options.run.out.empty() && !options.run.directories.empty();
 }
 
 // How many processes go together: as many as asked for; or as many as keep the device busy, found
 // step by step, since nobody knows before what a program takes.
 class ChunkSize {
 public:
-    ChunkSize(const device::DeviceInfo& device, std::optional<u32> jobs)
-        : lanes_(device.lanes),
-          most_(jobs.value_or(std::clamp<u32>(device.lanes, 4096, 1 << 17))),
+    ChunkSize(u32 lanes, std::optional<u32> jobs)
+        : lanes_(lanes),
+          most_(jobs.value_or(std::clamp<u32>(lanes, 4096, 1 << 17))),
           wanted_(jobs.value_or(first_chunk)) {}
 
     u32 get() const { return now_.load(std::memory_order_relaxed); }
 
-    void learn(const engine::BurstReport& report) {
-        u32 processes = report.processes();
-        bool can_grow = processes < lanes_ || report.outcome().seconds < enough_seconds;
+    void learn(const api::Result& result) {
+        u32 processes = result.size();
+        bool can_grow = processes < lanes_ || result.seconds() < enough_seconds;
         if (can_grow && processes >= wanted_) wanted_ = std::min(most_, wanted_ * growth);
-        const engine::Leavings* left = report.left();
-        u64 taken = left ? left->arena.size() - left->image->base_end() : 0;
-        u64 each = taken / processes + 1;
+        u64 each = result.system_bytes() / processes + 1;
         now_ = u32(std::clamp<u64>(max_chunk_system / each, 1, wanted_));
     }
 
@@ -71,20 +71,19 @@ private:
 
 class Map {
 public:
-    Map(const MapOptions& options, device::Device& device,
-        std::shared_ptr<const wasm::Module> module, engine::BurstOptions burst, Inputs& inputs,
-        Results& results)
+    Map(const MapOptions& options, const api::Device& device, const api::Module& module,
+        api::Config& config, Inputs& inputs, Results& results)
         : options_(options),
           device_(device),
-          module_(std::move(module)),
-          burst_(std::move(burst)),
+          module_(module),
+          config_(config),
           inputs_(inputs),
           results_(results),
-          chunk_size_(device.info(), options.jobs),
+          chunk_size_(device.lanes(), options.jobs),
           progress_(options.has_progress) {}
 
     int run() {
-        run_control(std::nullopt);
+        limit(config_, options_.run.timeout);
         // Ctrl-C is for this thread; the others are told.
         sigset_t interrupt, before;
         sigemptyset(&interrupt);
@@ -150,7 +149,7 @@ private:
             else
                 ran.endings[i].state = Ending::State::failed;
         }
-        const usize lanes = device_.info().lanes;
+        const usize lanes = device_.lanes();
         usize most = left.size();
         while (!left.empty() && !was_interrupted()) {
             std::vector<u32> now;
@@ -171,67 +170,57 @@ private:
 
     // How many ended, or have failed to in time.
     Result<usize> run_round(Chunk& chunk, const std::vector<u32>& now, bool may_fail, Ran& ran) {
-        std::vector<host::ProcessInput> given;
-        for (u32 i : now) given.push_back(std::move(chunk.inputs[i].given));
-        auto report =
-            std::make_shared<const engine::BurstReport>(TRY(run_launch(given, chunk.bytes)));
+        auto result = std::make_shared<const api::Result>(TRY(run_launch(chunk, now)));
         usize stopped = 0;
         for (u32 process = 0; process < now.size(); process++)
-            stopped += report->of(process).kind == Completion::Kind::stopped;
+            stopped += is_stopped((*result)[process]);
         may_fail &= stopped == now.size() && !was_interrupted();
         usize ended = 0;
         for (u32 process = 0; process < now.size(); process++) {
             Ending& ending = ran.endings[now[process]];
-            ending = TRY(ending_of(report, process, may_fail));
-            if (ending.state == Ending::State::unfinished)
-                chunk.inputs[now[process]].given = std::move(given[process]);
-            else
-                ended++;
+            ending = ending_of(result, process, may_fail);
+            if (ending.state == Ending::State::unfinished) continue;
+            chunk.inputs[now[process]].given = {};
+            ended++;
         }
-        u64 dropped = 0;
-        std::ranges::move(report->debug(dropped), std::back_inserter(ran.records));
-        ran.records_dropped += dropped;
+        std::ranges::move(result->debug(), std::back_inserter(ran.notes));
+        ran.notes_dropped += result->debug_dropped();
         return ended;
     }
 
     // `may_fail`: one that was stopped had its time.
-    Result<Ending> ending_of(const std::shared_ptr<const engine::BurstReport>& report, u32 process,
-                             bool may_fail) {
+    Ending ending_of(const std::shared_ptr<const api::Result>& result, u32 number, bool may_fail) {
         using State = Ending::State;
-        Completion completion = report->of(process);
+        const api::Process process = (*result)[number];
         Ending ending;
-        if (completion.kind == Completion::Kind::stopped && !may_fail) return ending;
-        endings_.add(completion);
-        ending.state = is_success(completion) ? State::done : State::failed;
-        if (ending.state == State::failed) ending.why = describe(completion);
-        ending.output = TRY(report->stream(process, 1));
-        ending.errors = TRY(report->stream(process, 2));
-        if (burst_.system.keeps_files) ending.report = report;
-        ending.process = process;
+        if (is_stopped(process) && !may_fail) return ending;
+        endings_.add(process);
+        ending.state = process.is_success() ? State::done : State::failed;
+        if (ending.state == State::failed) ending.why = describe(process);
+        ending.result = result;
+        ending.process = number;
+        ending.has_files = keeps_files(options_);
         return ending;
     }
 
-    Result<engine::BurstReport> run_launch(std::span<const host::ProcessInput> given, u64 bytes) {
-        engine::BurstJob job{module_, burst_};
-        job.options.processes = u32(given.size());
-        job.options.system.inputs = given;
-        job.options.system.arena_size = arena_size(job.options.processes, bytes);
-        engine::BurstReport report =
-            TRY(engine::run_burst(device_, {&job, 1}, run_control(options_.run.timeout)));
-        chunk_size_.learn(report);
-        slots_ = std::max(slots_, report.outcome().slots);
-        seconds_ += report.outcome().seconds;
-        launches_ += report.outcome().launches;
-        return report;
-    }
-
-    // Where untouched memory costs nothing, a program that writes on and on must still not take
-    // all there is.
-    u64 arena_size(u32 processes, u64 input_bytes) const {
-        const device::DeviceInfo& info = device_.info();
-        u64 size = engine::system_bytes(info, processes);
-        if (info.reserves_lazily) size = std::min(size, info.memory_free / 8);
-        return (size + input_bytes) & ~u64{0xffff};
+    Result<api::Result> run_launch(Chunk& chunk, const std::vector<u32>& now) {
+        for (u32 i : now) {
+            Given& given = chunk.inputs[i].given;
+            if (given.input)
+                config_.process(given.arguments, *given.input);
+            else
+                config_.process(given.arguments);
+            config_.process_number(given.number);
+            // Nothing runs again where there is no time limit, and inputs are large.
+            if (!options_.run.timeout) given = {};
+        }
+        api::Result result = TRY(attempt([&] { return api::run(device_, module_, config_); }));
+        config_.clear_processes();
+        chunk_size_.learn(result);
+        slots_ = std::max(slots_, result.slots());
+        seconds_ += result.seconds();
+        launches_ += result.launches();
+        return result;
     }
 
     // ---- the writer's thread
@@ -251,14 +240,14 @@ private:
     }
 
     Result<void> put(const Ran& ran) {
-        if (!ran.records.empty()) progress_.clear();
-        say_debug(ran.records, ran.records_dropped);
+        if (!ran.notes.empty()) progress_.clear();
+        say_debug(ran.notes, ran.notes_dropped);
         for (usize i = 0; i < ran.inputs.size(); i++) {
             const Input& input = ran.inputs[i];
             const Ending& ending = ran.endings[i];
             if (ending.state == Ending::State::unfinished) continue;
-            show_errors(input.label, ending.errors);
-            if (shares_terminal_ && !ending.output.empty()) progress_.clear();
+            show_errors(input.label, ending.errors());
+            if (shares_terminal_ && !ending.output().empty()) progress_.clear();
             TRY(results_.put(input, ending));
             count(input, ending);
         }
@@ -323,18 +312,18 @@ private:
     void say_figures() const {
         char text[256];
         std::snprintf(text, sizeof text, "%llu processes on %s in %.6f s, %llu launches",
-                      (unsigned long long)(done_ + failed_), device_.info().id.c_str(), seconds_,
+                      (unsigned long long)(done_ + failed_), device_.id().c_str(), seconds_,
                       (unsigned long long)launches_);
         say(text);
         say_phases();
     }
 
     const MapOptions& options_;
-    device::Device& device_;
-    std::shared_ptr<const wasm::Module> module_;
-    engine::BurstOptions burst_;
-    Inputs& inputs_;    // the reader's
-    Results& results_;  // the writer's
+    const api::Device& device_;
+    const api::Module& module_;
+    api::Config& config_;  // with the processes of a launch, while it lasts
+    Inputs& inputs_;       // the reader's
+    Results& results_;     // the writer's
     ChunkSize chunk_size_;
     Progress progress_;  // the writer's
     Handoff<Chunk> chunks_;
@@ -355,31 +344,24 @@ private:
 
 Result<int> map_all(const MapOptions& options) {
     const RunOptions& run = options.run;
-    auto module = TRY(engine::load_file(run.file));
-    TRY(find_entry(*module, run));
-    engine::BurstOptions burst;
-    burst.function = entry_name(run);
-    burst.stack_slots = run.stack_slots;
-    burst.heap_words = run.heap_words;
-    burst.memory_bytes = run.memory_bytes;
-    burst.fuel = run.fuel;
-    burst.is_watched = run.is_watched;
-    burst.system = TRY(system_options(run));
-    burst.system.keeps_files = !options.run.out.empty() && !run.directories.empty();
+    api::Module module = TRY(load_module(run));
+    api::Config config = TRY(make_config(run));
+    TRY(check_config(run, module, config));
+    config.keep_files(keeps_files(options));
     std::error_code problem;
     if (!options.in.empty() && !options.run.out.empty() &&
         std::filesystem::equivalent(options.in, options.run.out, problem))
         return Error{"--out " + options.run.out + ": the inputs are there; give another folder"};
     TRY(check_report(run.report));
-    auto device = TRY(choose_device(run.device, true));
+    api::Device device = TRY(choose_device(run.device, true));
     std::unique_ptr<Results> results;
     auto is_done = [&](const std::string& name) { return results->is_done(name); };
-    std::unique_ptr<Inputs> inputs =
-        options.in.empty() ? TRY(line_inputs(options, burst.system.arguments, is_done))
-                           : TRY(file_inputs(options, burst.system.arguments, is_done, max_input));
+    std::unique_ptr<Inputs> inputs = options.in.empty()
+                                         ? TRY(line_inputs(options, is_done))
+                                         : TRY(file_inputs(options, is_done, max_input));
     // Last, so that nothing is made if something else is wrong.
     results = run.out.empty() ? print_results() : TRY(store_results(options));
-    return Map(options, *device, std::move(module), std::move(burst), *inputs, *results).run();
+    return Map(options, device, module, config, *inputs, *results).run();
 }
 
 }  // namespace

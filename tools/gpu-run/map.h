@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "commands.h"
-#include "engine/burst.h"
 
 namespace gpurun::tool {
 
@@ -30,10 +29,17 @@ inline constexpr const char* changed_suffix = ".files";
 
 // ---- inputs ------------------------------------------------------------------------
 
+// What its process gets.
+struct Given {
+    u32 number = 0;
+    std::vector<std::string> arguments;
+    std::optional<std::string> input;  // all of standard input; nothing: what all have
+};
+
 struct Input {
     std::string name;   // of its output below the folder of outputs
     std::string label;  // for people
-    host::ProcessInput given;
+    Given given;
     std::string problem;  // why there is nothing to run; empty: there is
     double share = -1;    // of all inputs, those up to this one; below 0: nobody knows
 };
@@ -50,30 +56,30 @@ public:
 };
 
 // Both replace {} in the arguments. Contents larger than `most_bytes` are a problem of the input.
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options,
-                                            std::vector<std::string> arguments, IsDone is_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, IsDone is_done,
                                             u64 most_bytes);
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options,
-                                            std::vector<std::string> arguments, IsDone is_done);
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, IsDone is_done);
 
 // ---- results -----------------------------------------------------------------------
 
 struct Ending {
     enum class State { unfinished, done, failed };
     State state = State::unfinished;
-    std::string why;  // it failed
-    std::string output, errors;
-    // Where the files that it changed are, if somebody wants them.
-    std::shared_ptr<const engine::BurstReport> report;
-    u32 process = 0;
+    std::string why;                            // it failed
+    std::shared_ptr<const api::Result> result;  // of its launch; nothing: it did not run
+    u32 process = 0;                            // in there
+    bool has_files = false;                     // what it changed is kept there
+
+    std::string_view output() const { return result ? (*result)[process].output() : ""; }
+    std::string_view errors() const { return result ? (*result)[process].error() : ""; }
 };
 
 // Inputs that were read together.
 struct Ran {
     std::vector<Input> inputs;
-    std::vector<Ending> endings;  // of each
-    std::vector<DebugRecord> records;
-    u64 records_dropped = 0;
+    std::vector<Ending> endings;     // of each
+    std::vector<std::string> notes;  // of the debug functions and traces
+    u64 notes_dropped = 0;
 };
 
 // Where outputs go.

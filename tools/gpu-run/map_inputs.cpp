@@ -25,14 +25,13 @@ bool has_placeholder(const std::vector<std::string>& arguments) {
         arguments, [](const std::string& text) { return text.find("{}") != text.npos; });
 }
 
-// The first is the program's name, and stays.
 std::vector<std::string> with_text(const std::vector<std::string>& patterns,
                                    std::string_view text) {
     std::vector<std::string> arguments = patterns;
-    for (usize i = 1; i < arguments.size(); i++)
-        for (usize at = arguments[i].find("{}"); at != std::string::npos;
-             at = arguments[i].find("{}", at + text.size()))
-            arguments[i].replace(at, 2, text);
+    for (std::string& argument : arguments)
+        for (usize at = argument.find("{}"); at != std::string::npos;
+             at = argument.find("{}", at + text.size()))
+            argument.replace(at, 2, text);
     return arguments;
 }
 
@@ -124,7 +123,7 @@ public:
 
 private:
     // What is wrong with it, or nothing.
-    std::string read(const std::string& name, std::vector<u8>& content) const {
+    std::string read(const std::string& name, std::string& content) const {
         Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
         struct stat info;
         if (file.get() < 0 || fstat(file.get(), &info) != 0)
@@ -255,19 +254,17 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options,
-                                            std::vector<std::string> arguments, IsDone is_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, IsDone is_done,
                                             u64 most_bytes) {
     std::vector<std::string> names = TRY(list_files(options.in, options.run.out));
     if (!options.run.out.empty() && !options.run.directories.empty()) TRY(check_places(names));
     int folder = open(options.in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return Error{"--in " + options.in + ": " + reason(errno)};
     return std::unique_ptr<Inputs>(std::make_unique<FileInputs>(
-        folder, std::move(names), std::move(arguments), std::move(is_done), most_bytes));
+        folder, std::move(names), options.run.arguments, std::move(is_done), most_bytes));
 }
 
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options,
-                                            std::vector<std::string> arguments, IsDone is_done) {
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, IsDone is_done) {
     bool is_stdin = options.lines == "-";
     int file = is_stdin ? STDIN_FILENO : open(options.lines.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -277,7 +274,7 @@ Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options,
         return Error{"--lines " + options.lines + ": a folder; --in takes folders"};
     u64 size = S_ISREG(info.st_mode) ? u64(info.st_size) : 0;
     return std::unique_ptr<Inputs>(
-        std::make_unique<LineInputs>(file, size, std::move(arguments), std::move(is_done)));
+        std::make_unique<LineInputs>(file, size, options.run.arguments, std::move(is_done)));
 }
 
 }  // namespace gpurun::tool

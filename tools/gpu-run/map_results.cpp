@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "attempt.h"
 #include "journal.h"
 #include "map.h"
 #include "output.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 class PrintedResults final : public Results {
 public:
     Result<void> put(const Input&, const Ending& ending) override {
-        if (!print(ending.output)) return Error{""};  // finish_output says why
+        if (!print(ending.output())) return Error{""};  // finish_output says why
         return {};
     }
     Result<void> settle() override {
@@ -48,9 +49,9 @@ public:
         // What an earlier run left under the names that this one does not write.
         if (!is_done) TRY(remove(input.name));
         if (resumes_ && is_done) TRY(remove(failed_name(input.name)));
-        if (ending.report) TRY(write_files(input.name, ending.process, *ending.report));
-        if (is_done || !ending.output.empty())
-            TRY(write(is_done ? input.name : failed_name(input.name), ending.output));
+        if (ending.has_files) TRY(write_files(input.name, (*ending.result)[ending.process]));
+        if (is_done || !ending.output().empty())
+            TRY(write(is_done ? input.name : failed_name(input.name), ending.output()));
         if (is_done) {
             journal_.note_done(input.name);
         } else {
@@ -125,15 +126,14 @@ private:
         return {};
     }
 
-    Result<void> write_files(const std::string& name, u32 process,
-                             const engine::BurstReport& report) const {
+    Result<void> write_files(const std::string& name, const api::Process& process) const {
         const std::string partial = inner("partial.files"), place = name + changed_suffix;
         std::error_code problem;
         for (const std::string& old : {partial, place}) {
             fs::remove_all(folder_ + "/" + old, problem);
             if (problem) return Error{folder_ + "/" + old + ": " + problem.message()};
         }
-        TRY(report.store_files(process, folder_ + "/" + partial));
+        TRY(attempt([&] { process.store_files(folder_ + "/" + partial); }));
         bool has_changed = faccessat(descriptor_, partial.c_str(), F_OK, 0) == 0;
         return has_changed ? move(partial, place) : Result<void>();
     }

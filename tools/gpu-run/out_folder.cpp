@@ -7,8 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "attempt.h"
 #include "endings.h"
-#include "interrupt.h"
 #include "json.h"
 #include "output.h"
 #include "write_file.h"
@@ -16,39 +16,36 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::Completion;
-
 struct Ending {
     const char* word;
     u32 exit_code;  // what gpu-run's would be if it were the only process
 };
 
-Ending ending_of(const Completion& completion) {
-    switch (completion.kind) {
-        case Completion::Kind::returned: return {"exit", 0};
-        case Completion::Kind::exited: return {"exit", completion.exit_code};
-        case Completion::Kind::trapped: return {"trap", exit_trap};
-        case Completion::Kind::uncaught_exception: return {"exception", exit_trap};
-        case Completion::Kind::out_of_fuel: return {"out of fuel", exit_trap};
-        case Completion::Kind::blocked: return {"deadlock", exit_trap};
-        case Completion::Kind::stopped: break;
+Ending ending_of(const api::Process& process) {
+    switch (process.ending()) {
+        case GPURUN_RETURNED: return {"exit", 0};
+        case GPURUN_EXITED: return {"exit", process.exit_code()};
+        case GPURUN_TRAPPED: return {"trap", exit_trap};
+        case GPURUN_EXCEPTION: return {"exception", exit_trap};
+        case GPURUN_NO_FUEL: return {"out of fuel", exit_trap};
+        case GPURUN_BLOCKED: return {"deadlock", exit_trap};
+        case GPURUN_STOPPED: return {"interrupted", exit_interrupted};
+        default: return {"timeout", exit_timeout};
     }
-    return was_interrupted() ? Ending{"interrupted", exit_interrupted}
-                             : Ending{"timeout", exit_timeout};
 }
 
 // {"process":3,"ending":"trap","exit_code":134,"trap":"unreachable","function":"f","offset":42}
-std::string result_line(u32 process, const Completion& completion) {
-    Ending ending = ending_of(completion);
+std::string result_line(u32 number, const api::Process& process) {
+    Ending ending = ending_of(process);
     JsonObject line;
-    line.add_count("process", process);
+    line.add_count("process", number);
     line.add_text("ending", ending.word);
     line.add_count("exit_code", ending.exit_code);
-    if (!completion.results.empty()) line.add_text("results", describe(completion));
-    if (completion.kind == Completion::Kind::trapped) line.add_text("trap", completion.to_string());
-    if (!completion.backtrace.empty()) {
-        line.add_text("function", completion.backtrace[0].function);
-        line.add_count("offset", completion.backtrace[0].wasm_offset);
+    if (!process.values().empty()) line.add_text("results", describe(process));
+    if (process.ending() == GPURUN_TRAPPED) line.add_text("trap", process.message());
+    if (std::vector<api::Frame> frames = process.frames(); !frames.empty()) {
+        line.add_text("function", frames[0].function);
+        line.add_count("offset", frames[0].offset);
     }
     return line.line() + "\n";
 }
@@ -67,16 +64,16 @@ Result<void> prepare_out(const std::string& folder) {
     return {};
 }
 
-Result<void> store_out(const std::string& folder, const engine::BurstReport& report, u32 job,
+Result<void> store_out(const std::string& folder, const api::Result& result,
                        const std::vector<OutGroup>& groups) {
-    std::vector<const Completion*> endings(report.processes(job));
+    std::vector<const api::Process*> endings(result.size());
     for (const OutGroup& group : groups) {
         for (u32 id : group.processes) {
             std::string name = folder + "/" + std::to_string(id);
-            TRY(write_file("--out ", name + ".stdout", group.output));
-            TRY(write_file("--out ", name + ".stderr", group.error));
-            TRY(report.store_files(id, name, job));
-            endings[id] = &group.completion;
+            TRY(write_file("--out ", name + ".stdout", group.first.output()));
+            TRY(write_file("--out ", name + ".stderr", group.first.error()));
+            TRY(attempt([&] { result[id].store_files(name); }));
+            endings[id] = &group.first;
         }
     }
     std::string lines;

@@ -3,11 +3,13 @@
 // in the order of their numbers: how it ended.
 #pragma once
 
+#include <gpurun/gpurun.hpp>
+
 #include <span>
 #include <string>
 #include <vector>
 
-#include "engine/burst.h"
+#include "base/result.h"
 
 namespace gpurun::tool {
 
@@ -17,11 +19,10 @@ Result<void> prepare_out(const std::string& folder);
 
 // Processes that ended alike.
 struct OutGroup {
-    const engine::Completion& completion;
-    const std::string &output, &error;
+    api::Process first;
     std::span<const u32> processes;
 };
-Result<void> store_out(const std::string& folder, const engine::BurstReport& report, u32 job,
+Result<void> store_out(const std::string& folder, const api::Result& result,
                        const std::vector<OutGroup>& groups);
 
 }  // namespace gpurun::tool

@@ -1,24 +1,39 @@
 // Standard input of gpu-run for many processes: all of them get all of it.
 #include "piped_input.h"
 
-namespace gpurun::tool {
+#include <chrono>
 
-bool reads_input(const wasm::Module& module) {
-    for (const wasm::Import& import : module.imports)
-        if (import.module == "wasi_snapshot_preview1" && import.name == "fd_read") return true;
-    return false;
+#include "host/console.h"
+#include "interrupt.h"
+
+namespace gpurun::tool {
+namespace {
+
+host::Streams::Deadline deadline_in(std::optional<double> seconds) {
+    using namespace std::chrono;
+    constexpr double longest = 1e9;  // what a clock can count in nanoseconds
+    if (!seconds || *seconds >= longest) return std::nullopt;
+    return steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*seconds));
 }
 
-Result<std::optional<std::vector<u8>>> piped_input(const device::RunControl& control) {
+}  // namespace
+
+bool reads_input(const api::Module& module) {
+    return module.has_import("wasi_snapshot_preview1", "fd_read");
+}
+
+Result<std::optional<std::string>> piped_input(std::optional<double> timeout_seconds) {
     constexpr usize most = usize{1} << 30, piece = 1 << 20;
+    watch_interrupt();
+    const host::Streams::Deadline deadline = deadline_in(timeout_seconds);
     host::Streams streams = host::console();
-    std::vector<u8> all;
+    std::string all;
     if (streams.terminals & 1) return std::optional(all);
     for (;;) {
-        auto bytes = TRY(streams.read(piece, control.deadline, control.stop));
-        if (!bytes) return std::optional<std::vector<u8>>();
+        auto bytes = TRY(streams.read(piece, deadline, &interrupt_flag()));
+        if (!bytes) return std::optional<std::string>();
         if (bytes->empty()) return std::optional(std::move(all));
-        all.insert(all.end(), bytes->begin(), bytes->end());
+        all.append(bytes->begin(), bytes->end());
         if (all.size() > most)
             return Error{"standard input is larger than 1 GiB, the most that processes can share"};
     }

@@ -12,7 +12,7 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::StackSample;
+using api::StackSample;
 
 struct Share {
     std::string function;
@@ -54,16 +54,15 @@ void say_shares(std::span<const StackSample> samples, u64 all) {
 }
 
 // What of a GPU the process used.
-void say_usage(const device::Device& device) {
-    if (device.info().id == "cpu") return;
-    const device::Usage& used = device.usage();
+void say_usage(const api::Device& device) {
+    if (device.id() == "cpu") return;
     char text[160];
     std::snprintf(text, sizeof text,
                   "1 of %u lanes active, %" PRIu64
                   " launches, %.1f MiB copied to the device, "
                   "%.1f MiB from it",
-                  device.info().lanes, used.launches, double(used.bytes_in) / (1 << 20),
-                  double(used.bytes_out) / (1 << 20));
+                  device.lanes(), device.launches(), double(device.bytes_in()) / (1 << 20),
+                  double(device.bytes_out()) / (1 << 20));
     say(text);
 }
 
@@ -88,7 +87,7 @@ Result<void> check_profile(const std::string& name) {
 }
 
 Result<void> finish_profile(const std::string& name, const std::string& file,
-                            std::span<const StackSample> samples, const device::Device& device) {
+                            std::span<const StackSample> samples, const api::Device& device) {
     u64 all = 0;
     for (const StackSample& sample : samples) all += sample.count;
     TRY(write_file("--profile ", name + ".folded", folded_stacks(samples)));

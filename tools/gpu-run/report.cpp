@@ -5,8 +5,6 @@
 
 #include <chrono>
 
-#include "engine/load.h"
-#include "interrupt.h"
 #include "json.h"
 #include "output.h"
 #include "write_file.h"
@@ -14,18 +12,19 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::Completion;
 using std::chrono::steady_clock;
 
 constexpr u64 schema_version = 1;
 const steady_clock::time_point program_start = steady_clock::now();
 
-const char* other_ending(Completion::Kind kind) {
-    switch (kind) {
-        case Completion::Kind::uncaught_exception: return "uncaught exception";
-        case Completion::Kind::out_of_fuel: return "out of fuel";
-        case Completion::Kind::blocked: return "deadlock";
-        default: return was_interrupted() ? "interrupted" : "timeout";
+const char* other_ending(gpurun_ending ending) {
+    switch (ending) {
+        case GPURUN_EXCEPTION: return "uncaught exception";
+        case GPURUN_NO_FUEL: return "out of fuel";
+        case GPURUN_BLOCKED: return "deadlock";
+        case GPURUN_CLOSED: return "output closed";
+        case GPURUN_STOPPED: return "interrupted";
+        default: return "timeout";
     }
 }
 
@@ -43,16 +42,16 @@ std::string counts_json(const std::map<Key, u64>& counts) {
 
 double seconds_of(const timeval& time) { return double(time.tv_sec) + double(time.tv_usec) * 1e-6; }
 
-std::string device_json(const device::DeviceInfo& info) {
+std::string device_json(const api::Device& device) {
     return JsonObject()
-        .add_text("id", info.id)
-        .add_text("name", info.name)
-        .add_text("driver", info.driver)
-        .add_count("lanes", info.lanes)
+        .add_text("id", device.id())
+        .add_text("name", device.name())
+        .add_text("driver", device.driver())
+        .add_count("lanes", device.lanes())
         .line();
 }
 
-std::string to_json(const RunReport& report, const device::Device& device) {
+std::string to_json(const RunReport& report, const api::Device& device) {
     Endings all;
     std::string jobs;
     for (const RunReport::Job& job : report.jobs) {
@@ -67,20 +66,19 @@ std::string to_json(const RunReport& report, const device::Device& device) {
     double total = std::chrono::duration<double>(steady_clock::now() - program_start).count();
     double run = 0;
     JsonObject seconds;
-    for (const auto& [name, spent] : engine::phase_seconds()) {
+    for (const auto& [name, spent] : api::phases()) {
         seconds.add_number(name, spent);
-        if (name == std::string_view("run")) run = spent;
+        if (name == "run") run = spent;
     }
     seconds.add_number("total", total);
     rusage usage = {};
     getrusage(RUSAGE_SELF, &usage);
-    const device::Usage& used = device.usage();
     JsonObject object;
     object.add_text("schema", "gpu-run report")
         .add_count("version", schema_version)
         .add_text("gpu_run", GPURUN_VERSION)
         .add_text("command", report.command)
-        .add("device", device_json(device.info()))
+        .add("device", device_json(device))
         .add_text("tier", "interp")
         .add_text("layout", "linear")
         .add_count("instances", all.count())
@@ -89,16 +87,16 @@ std::string to_json(const RunReport& report, const device::Device& device) {
         .add_count("exit_code", u64(report.exit_code))
         .add("seconds", seconds.line())
         .add_number("instances_per_second", run > 0 ? double(all.count()) / run : 0)
-        .add_count("launches", used.launches)
+        .add_count("launches", device.launches())
         .add_count("slots", report.slots)
         .add("lanes_busy", report.busy > 0 ? json_number(report.busy) : "null")
         .add("memory", JsonObject()
                            .add_count("host_peak_bytes", u64(usage.ru_maxrss) << 10)
-                           .add_count("device_peak_bytes", used.peak_bytes)
+                           .add_count("device_peak_bytes", device.peak_bytes())
                            .line())
         .add("copied", JsonObject()
-                           .add_count("to_device_bytes", used.bytes_in)
-                           .add_count("from_device_bytes", used.bytes_out)
+                           .add_count("to_device_bytes", device.bytes_in())
+                           .add_count("from_device_bytes", device.bytes_out())
                            .line())
         .add_number("host_cpu_share",
                     (seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)) / total);
@@ -107,12 +105,12 @@ std::string to_json(const RunReport& report, const device::Device& device) {
 
 }  // namespace
 
-void Endings::add(const Completion& completion, u64 count) {
-    switch (completion.kind) {
-        case Completion::Kind::returned: exits_[0] += count; break;
-        case Completion::Kind::exited: exits_[completion.exit_code] += count; break;
-        case Completion::Kind::trapped: traps_[completion.to_string()] += count; break;
-        default: others_[other_ending(completion.kind)] += count; break;
+void Endings::add(const api::Process& process, u64 count) {
+    switch (process.ending()) {
+        case GPURUN_RETURNED: exits_[0] += count; break;
+        case GPURUN_EXITED: exits_[process.exit_code()] += count; break;
+        case GPURUN_TRAPPED: traps_[process.message()] += count; break;
+        default: others_[other_ending(process.ending())] += count; break;
     }
 }
 
@@ -143,11 +141,11 @@ Result<void> check_report(const std::string& path) {
 }
 
 Result<void> write_report(const std::string& path, const RunReport& report,
-                          const device::Device& device) {
+                          const api::Device& device) {
     return write_file("--report ", path, to_json(report, device));
 }
 
-int finish_report(const std::string& path, const RunReport& report, const device::Device& device) {
+int finish_report(const std::string& path, const RunReport& report, const api::Device& device) {
     if (path.empty()) return report.exit_code;
     Result<void> written = write_report(path, report, device);
     if (written) return report.exit_code;

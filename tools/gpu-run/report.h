@@ -1,21 +1,21 @@
 // --report: what a run did, as JSON. docs/report.md describes it, docs/report.schema.json too.
 #pragma once
 
+#include <gpurun/gpurun.hpp>
+
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "device/device.h"
-#include "engine/store.h"
+#include "base/result.h"
 
 namespace gpurun::tool {
 
 // How processes ended.
 class Endings {
 public:
-    void add(const engine::Completion& completion, u64 count = 1);
-    void add_closed_output() { others_["output closed"]++; }  // it was stopped for that
+    void add(const api::Process& process, u64 count = 1);
     void add(const Endings& others);
     u64 count() const;
     std::string to_json() const;
@@ -34,14 +34,14 @@ struct RunReport {
     std::vector<Job> jobs;
     int exit_code = 0;
     u32 slots = 1;    // processes that had memory of their own at once
-    double busy = 0;  // BurstOutcome::busy; 0: not known
+    double busy = 0;  // share of the lanes' time with a process; 0: not known
 };
 
 // Before the work, so that it is not for nothing: can it be written?
 Result<void> check_report(const std::string& path);
 Result<void> write_report(const std::string& path, const RunReport& report,
-                          const device::Device& device);
+                          const api::Device& device);
 // Writes it if a path is given. The exit code: the report's, or that of a report that failed.
-int finish_report(const std::string& path, const RunReport& report, const device::Device& device);
+int finish_report(const std::string& path, const RunReport& report, const api::Device& device);
 
 }  // namespace gpurun::tool

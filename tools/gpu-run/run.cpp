@@ -1,10 +1,9 @@
 // Runs one module: an exported function, or _start.
+#include <cinttypes>
 #include <cstdio>
 
+#include "attempt.h"
 #include "commands.h"
-#include "engine/load.h"
-#include "engine/names.h"
-#include "engine/trace.h"
 #include "interrupt.h"
 #include "output.h"
 #include "profile.h"
@@ -13,114 +12,103 @@
 namespace gpurun::tool {
 namespace {
 
-using engine::Completion;
+// What makes room for what there was too little of.
+std::string hint_for(const std::string& trap) {
+    if (trap == "call stack exhausted") return "; --stack makes it larger";
+    if (trap == "object heap exhausted") return "; --heap makes it larger";
+    return "";
+}
 
 // What happened, then a line a frame, innermost first.
-int report(const Completion& completion, const RunOptions& options, const char* trap) {
+int report(const api::Process& process, const RunOptions& options) {
     constexpr usize max_frames = 20;
-    std::string message = completion.to_string();
+    const char* trap = process.is_initialising() ? "trap in its initialisation: " : "trap: ";
+    std::string message = process.message();
     int code = exit_trap;
-    switch (completion.kind) {
-        case Completion::Kind::returned: return 0;
-        case Completion::Kind::exited: return int(completion.exit_code & 0xff);
-        case Completion::Kind::trapped:
-            message = trap + message;
-            if (completion.trap == Trap::call_stack_exhausted)
-                message += "; --stack makes it larger";
-            if (completion.trap == Trap::heap_exhausted) message += "; --heap makes it larger";
-            break;
-        case Completion::Kind::uncaught_exception:
+    switch (process.ending()) {
+        case GPURUN_RETURNED: return 0;
+        case GPURUN_EXITED: return int(process.exit_code() & 0xff);
+        case GPURUN_CLOSED: return exit_closed_pipe;
+        case GPURUN_TRAPPED: message = trap + message + hint_for(message); break;
+        case GPURUN_EXCEPTION:
             message = std::string(trap) + "an exception was thrown that nothing caught";
             break;
-        case Completion::Kind::out_of_fuel:
+        case GPURUN_NO_FUEL:
             message = std::string(trap) + "out of fuel; --fuel gives it more";
             break;
-        case Completion::Kind::blocked:
-            message = std::string(trap) + "deadlock: it " + message;
+        case GPURUN_BLOCKED: message = std::string(trap) + "deadlock: it " + message; break;
+        case GPURUN_TIMED_OUT:
+            code = exit_timeout;
+            message = "timeout: not done in time; --timeout gives it more";
             break;
-        case Completion::Kind::stopped:
-            code = was_interrupted() ? exit_interrupted : exit_timeout;
-            message = was_interrupted() ? "interrupted"
-                                        : "timeout: not done in time; --timeout gives it more";
+        case GPURUN_STOPPED:
+            code = exit_interrupted;
+            message = "interrupted";
             break;
     }
     say(options.file + ": " + message, Tone::bad);
-    for (usize i = 0; i < completion.backtrace.size(); i++) {
+    std::vector<api::Frame> frames = process.frames();
+    for (usize i = 0; i < frames.size(); i++) {
         if (i == max_frames) {
             say_more("  ...");
             break;
         }
-        const engine::Frame& frame = completion.backtrace[i];
         char place[32];
-        std::snprintf(place, sizeof place, " (0x%x)", frame.wasm_offset);
-        say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " + frame.function +
-                 place + (frame.source.empty() ? "" : " at " + frame.source));
+        std::snprintf(place, sizeof place, " (0x%" PRIx64 ")", frames[i].offset);
+        say_more("  " + std::string(i < 10 ? " " : "") + std::to_string(i) + ": " +
+                 frames[i].function + place +
+                 (frames[i].source.empty() ? "" : " at " + frames[i].source));
     }
     return code;
 }
 
 }  // namespace
 
-void say_phases() { say(engine::describe_phases()); }
+void say_phases() {
+    std::string text = "seconds:";
+    for (const auto& [name, seconds] : api::phases()) {
+        char spent[32];
+        std::snprintf(spent, sizeof spent, " %.6f", seconds);
+        text += (text.back() == ':' ? " " : ", ") + name + spent;
+    }
+    say(text);
+}
 
 namespace {
 
 // Everything that can be wrong with the input is found before the program begins.
 Result<int> run(const RunOptions& options) {
-    std::shared_ptr<const wasm::Module> module = TRY(engine::load_file(options.file));
-    auto error = [&](const std::string& message) { return Error{options.file + ": " + message}; };
-    bool is_program = options.invoke.empty();
-    const std::string name = entry_name(options);
-    const wasm::Export* entry = TRY(find_entry(*module, options));
-    // What stands after a program is for the program, not for _start.
-    const std::vector<std::string> none;
-    auto arguments = engine::parse_arguments(module->func_type(entry->index), name,
-                                             is_program ? none : options.arguments);
-    if (!arguments) return error(arguments.error().message);
-
+    api::Module module = TRY(load_module(options));
+    api::Config config = TRY(make_config(options));
+    add_arguments(options, config);
+    TRY(check_config(options, module, config));
     TRY(check_report(options.report));
     if (!options.profile.empty()) TRY(check_profile(options.profile));
-    std::unique_ptr<device::Device> device = TRY(choose_device(options.device, false));
-    device::RunControl control = run_control(options.timeout);
-    engine::StoreOptions limits =
-        engine::options_for(device->info(), *module, options.memory_bytes);
-    limits.fuel = options.fuel;
-    limits.stack_slots = options.stack_slots.value_or(limits.stack_slots);
-    limits.heap_words = options.heap_words.value_or(limits.heap_words);
-    limits.is_watched = options.is_watched;
-    engine::ProgramOptions program;
-    program.limits = limits;
-    program.function = name;
-    program.arguments = *arguments;
-    program.system = TRY(system_options(options));
-    program.is_profiled = !options.profile.empty();
-    if (!options.dump.empty()) program.dump = TRY(make_dump_folder(options, *module));
-    program.take_record = [](const DebugRecord& record) { say_more(engine::describe(record)); };
-    Result<engine::ProgramEnding> ending = engine::run_program(*device, module, program, control);
-    if (!ending) return error(ending.error().message);
+    api::Device device = TRY(choose_device(options.device, false));
+    TRY(make_dump_folder(options, module));
+    config.inherit_streams().profiled(!options.profile.empty());
+    config.debug([](std::string_view line) { say_more(line); });
+    limit(config, options.timeout);
+    Result<api::Result> ran = attempt([&] { return api::run(device, module, config); });
+    if (!ran) return Error{options.file + ": " + ran.error().message};
+    const api::Process process = (*ran)[0];
     if (options.stats) say_phases();
-    for (const engine::Value& value : ending->completion.results) print(value.to_string() + "\n");
-    if (ending->files) say(ending->files->to_string());
-    if (ending->dump) say("--dump " + ending->dump->to_string(), Tone::bad);
-    bool is_all_written = !ending->files && !ending->dump;
+    for (const gpurun_value& value : process.values()) print(api::to_string(value) + "\n");
+    std::string files = ran->file_problem(), dump = ran->dump_problem();
+    if (!files.empty()) say(files);
+    if (!dump.empty()) say("--dump " + dump, Tone::bad);
+    bool is_all_written = files.empty() && dump.empty();
     if (!options.profile.empty()) {
-        Result<void> written =
-            finish_profile(options.profile, options.file, ending->samples, *device);
+        Result<void> written = finish_profile(options.profile, options.file, ran->stacks(), device);
         if (!written) say(written.error().to_string(), Tone::bad);
         is_all_written &= written.ok();
     }
     RunReport told{"run", {{options.file, {}}}};
-    if (ending->was_output_closed) {
-        told.jobs[0].endings.add_closed_output();
-        told.exit_code = exit_closed_pipe;
-    } else {
-        told.jobs[0].endings.add(ending->completion);
-        told.exit_code = report(ending->completion, options,
-                                ending->has_begun ? "trap: " : "trap in its initialisation: ");
-        if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
-    }
+    told.jobs[0].endings.add(process);
+    told.exit_code = report(process, options);
+    if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
     told.exit_code = finish_output(told.exit_code);
-    return finish_report(options.report, told, *device);
+    return finish_report(options.report, told, device);
 }
 
 }  // namespace

@@ -30,11 +30,18 @@ std::string counts(const engine::ScriptReport& report) {
            " failed\n";
 }
 
+Result<std::unique_ptr<device::Device>> open_device(const std::string& id) {
+    std::unique_ptr<device::Device> device = TRY(device::open_device(id));
+    TRY(device->prepare(false));
+    note_device(id, device->info().id, device->info().name);
+    return device;
+}
+
 }  // namespace
 
 int run_scripts(const std::vector<std::string>& files, const std::string& device_id, bool quiet,
                 bool is_watched) {
-    Result<std::unique_ptr<device::Device>> device = choose_device(device_id, false);
+    Result<std::unique_ptr<device::Device>> device = open_device(device_id);
     if (!device) return input_error(device.error().to_string());
     engine::ScriptReport total;
     u32 bad_files = 0;

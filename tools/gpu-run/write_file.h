@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/load.h"
+#include "base/result.h"
 
 namespace gpurun::tool {
 
