@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Assembles the runtime's PTX for every generation of GPUs that the ptxas at hand knows."""
+"""Assembles the runtime's PTX for GPUs that the ptxas at hand knows.
+
+    assemble_test.py [--all]
+
+For the oldest and the newest that a file is for, and with --all for every generation.
+"""
 import concurrent.futures
 import os
 import pathlib
@@ -34,7 +39,8 @@ jobs = []
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     for ptx in sorted(build.glob("*.ptx")):
         floor = int(re.search(r"\.target sm_(\d+)", ptx.read_text()).group(1))
-        for chip in (chip for chip in WANTED if int(chip[3:]) >= floor):
+        chips = [chip for chip in WANTED if int(chip[3:]) >= floor]
+        for chip in chips if "--all" in sys.argv else (chips[0], chips[-1]):
             if chip in known:
                 jobs.append((ptx, chip, pool.submit(assemble, ptx, chip)))
             else:
