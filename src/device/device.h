@@ -105,7 +105,6 @@ struct Burst {
     std::vector<u64> code;
     std::vector<u32> words;  // of one process, before it begins: all but the stack, which is last
     std::vector<BurstMemory> memories;
-    u64 bytes_per_process = 0;
     u32 stack_slots = 0;
     u32 thread = 0;  // word index
     u32 processes = 0;

@@ -185,7 +185,6 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
             memory.data = TRY(read_until_zeros(*space_, base, size));
         }
     }
-    burst.bytes_per_process = next_byte_;
     burst.is_watched = options_.is_watched;
     burst.thread = current_.at;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);

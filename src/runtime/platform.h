@@ -6,8 +6,8 @@
 //   load_word<T>, load_slot<T>, …     numbers of one to four words or slots
 //   load_bytes<T>, store_bytes<T>     unaligned little-endian access
 //   do_chore, or do_chores            copying and filling memory (chore.h)
-//   stack_is_window                   ThreadState::outgrown if what is there of a stack is not
-//   enough atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent
+//   stack_is_window                   whether a part of a stack is all that is at hand
+//   atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent
 //   check_failed                      ends everything, with a message
 //   INTERPRETER_LOOP, CASE, NEXT, …   how one instruction follows another (interp.cpp)
 #pragma once
