@@ -17,7 +17,7 @@ inline constexpr u32 burst_ranges = 3;
 inline constexpr u32 gang_stack_slots = 8192;
 // What a process that has a warp to itself has of its stack in fast memory.
 inline constexpr u32 stack_window = 8192;
-// Before it in shared memory: what the lanes of the warp have to do (runtime/together_nvptx.h).
+// Before it in shared memory: what the lanes of the warp have to do (runtime/together.h).
 inline constexpr u32 task_board_bytes = 32;
 
 // A process that has outgrown its slot.

@@ -21,7 +21,9 @@
 #include "runtime/platform_gang.h"
 #endif
 #include "runtime/platform_nvptx.h"
-#include "runtime/together_nvptx.h"
+#include "runtime/together.h"
+#elif defined(GPURUN_PLATFORM)
+#include GPURUN_PLATFORM  // a test's
 #else
 #include "runtime/platform_host.h"
 #endif

@@ -4,10 +4,14 @@
 
 #include "base/ints.h"
 
+#ifndef GPURUN_LANES
+#define GPURUN_LANES 32
+#endif
+
 namespace gpurun::rt {
 
 inline constexpr bool stack_is_window = false;
-inline constexpr u32 lane_stride = 32;
+inline constexpr u32 lane_stride = GPURUN_LANES;
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
 // Stacks of up to gang_stack_slots are in the lane's local memory: its cache keeps what

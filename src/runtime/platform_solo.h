@@ -1,5 +1,5 @@
 // A process a warp: its words lie together. The first lane interprets; the others help it with
-// what is long (together_nvptx.h).
+// what is long (together.h).
 #pragma once
 
 #include "base/ints.h"

@@ -7,7 +7,6 @@
 
 #include "abi/burst.h"
 #include "runtime/chore.h"
-#include "runtime/platform_nvptx.h"
 
 namespace gpurun::rt {
 
