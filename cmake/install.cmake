@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS gpu-run)
 install(TARGETS gpurun_shared gpurun_static EXPORT gpurun)
 install(DIRECTORY include/gpurun TYPE INCLUDE)
+install(DIRECTORY sdk DESTINATION ${CMAKE_INSTALL_DATADIR}/gpu-run)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 # find_package(gpurun): targets gpurun::gpurun, which is the shared library, and gpurun::static.

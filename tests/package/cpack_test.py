@@ -14,7 +14,7 @@ EXPECTED = ["bin/gpu-run", "include/gpurun/gpurun.h", "include/gpurun/gpurun.hpp
             "lib/libgpurun.so", "lib/libgpurun.so.0", "lib/libgpurun.a",
             "lib/cmake/gpurun/gpurun-config.cmake", "lib/pkgconfig/gpurun.pc",
             "share/man/man1/gpu-run.1", "share/bash-completion/completions/gpu-run",
-            "share/doc/gpu-run/copyright"]
+            "share/doc/gpu-run/copyright", "share/gpu-run/sdk/c/gpu.h"]
 GLIBC = (2, 36)  # Debian 12
 
 passed = failed = 0
