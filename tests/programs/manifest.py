@@ -33,6 +33,7 @@ class Case:
     native: bool = True         # whether the native program can show what is right
     many: bool = True           # whether equal processes must print equal things
     only: str = ""              # "current": the current Rust alone
+    programs: tuple = ()        # of a resident program: names of others in this file that it may start
 
 
 @dataclasses.dataclass
@@ -44,14 +45,15 @@ class Program:
     native_flags: list
     libraries: list
     extra: list                 # sources that are compiled into the module as well
+    resident: bool              # whether it needs gpu-run --resident, and sdk/c/gpu.h
 
 
 programs = []
 
 
-def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=()):
+def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=(), resident=False):
     programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries),
-                            [ROOT / path for path in extra]))
+                            [ROOT / path for path in extra], resident))
 
 
 def case(name, *args, **options):
@@ -161,6 +163,71 @@ program("logsum", "examples/logsum/logsum.go",
         case("json", "-json", "tuesday.log", files=["tuesday.log"]),
         case("missing", "-top", 1, "monday.log", "wednesday.log", files=["monday.log"], code=1),
         case("empty"))
+
+# Programs that start others. Their modules lie in a folder of their own, since some of their names are
+# those of other examples; they are known to the shell by the last part.
+
+POEM = Beside("poem.txt")
+program("shell/cat", "examples/shell/cat.c",
+        case("stdin", stdin=POEM),
+        case("files", "poem.txt", "-", "b", stdin="from standard input\n", files={"poem.txt": POEM, "b": "no end"}),
+        case("missing", "gone", "b", files={"b": "here\n"}, code=1))
+program("shell/wc", "examples/shell/wc.c",
+        case("all", stdin=POEM), case("lines", "-l", stdin=POEM), case("words", "-w", stdin=POEM),
+        case("bytes", "-c", stdin=POEM), case("empty"), case("wrong", "-x", code=2))
+program("shell/sort", "examples/shell/sort.c",
+        case("lines", stdin=POEM), case("numbers", "-n", stdin="10 a\n9 b\n-3 c\n9 a"),
+        case("reversed", "-rn", stdin="10 a\n9 b\n-3 c\n9 a\n"), case("empty"), case("wrong", "-x", code=2))
+program("shell/uniq", "examples/shell/uniq.c",
+        case("lines", stdin="a\na\nb\na\n"), case("counts", "-c", stdin="a\na\nb\na\n"), case("empty"),
+        case("wrong", "-x", code=2))
+program("shell/head", "examples/shell/head.c",
+        case("ten", stdin="".join(f"{i}\n" for i in range(20))), case("two", 2, stdin=POEM), case("none", 0, stdin=POEM),
+        case("short", 3, stdin="no end"), case("wrong", "two", code=2))
+program("shell/echo", "examples/shell/echo.c", case("words", "one", "two words", ""), case("none"),
+        case("no_end", "-n", "one"))
+program("shell/true", "examples/shell/true.c", case("all"))
+program("shell/false", "examples/shell/false.c", case("all", code=1))
+program("shell/yes", "examples/shell/yes.c")
+program("shell/upper", "examples/shell/upper.c", case("poem", stdin=POEM))
+program("shell/words", "examples/shell/words.c", case("poem", stdin=POEM), case("no_end", stdin="Twice: twice"))
+SHELL = ["shell/" + name for name in "cat wc sort uniq head echo true false yes upper words".split()]
+
+
+def shell(name, commands, **options):
+    return case(name, "-c", commands, programs=SHELL, **options)
+
+
+program("shell/shell", "examples/shell/shell.c",
+        shell("one", "echo hello, world"),
+        shell("pipe", "words < poem.txt | sort | head 5", files=["poem.txt"]),
+        shell("long_pipe", "cat poem.txt | words | sort | uniq -c | sort -rn | head 3 | upper", files=["poem.txt"]),
+        shell("cut_off", "yes no | head 3; yes | head 20000 | wc; cat poem.txt | true", files=["poem.txt"]),
+        shell("files", "echo one > a; echo two >> a; cat < a | upper > b; echo -n three >> b; wc < b; cat a b; > c true; wc < c",
+              files={}, written=["a", "b", "c"]),
+        shell("codes", "false; echo $?; true; echo $?; nothing; echo $?; cat gone; echo $?; false | true; echo $?", files={}),
+        shell("and_or", "true && echo 1; false && echo 2; true || echo 3; false || echo 4; false && echo 5 || echo 6; "
+                        "true || echo 7 && echo 8"),
+        shell("exit", "echo one; exit 3; echo two", code=3),
+        shell("last_code", "echo one; false", code=1),
+        shell("quotes", "echo 'a  $HOME \"b\"' \"a  $NAME 'b'\" c\\ d \"\" e'f'\"g\" $NAME$NOBODY. '#' # echo h\n"
+                        "echo \"\\\"\" '|' \\| \\\\", env={"NAME": "value"}),
+        shell("wrong_files", "cat < gone; echo $?; echo x > no/where; echo $?; cat < gone | wc", files={}),
+        shell("wrong_syntax", "echo one |\n| wc\necho 'one\necho > \necho &\necho one &&; echo two\n;\necho two"),
+        case("stdin", stdin="echo one\n\n# nothing\necho two | upper\ncat\nthe rest is\nfor cat\n", programs=SHELL),
+        case("stdin_shared", stdin="head 1\ncat", programs=SHELL),
+        shell("nested", "shell -c 'echo inner | upper; exit 4'; echo $?"),
+        shell("deep", "shell -c \"shell -c 'shell -c \\\"echo deep\\\"'\""),
+        case("usage", "file", code=2), resident=True)
+
+# Stacks of 64 KiB, for thousands of them.
+SMALL = ["-Wl,-z,stack-size=65536"]
+program("tree", "examples/tree/tree.c",
+        case("default"), case("one", 1), case("chain", 50, 1), case("star", 200, 199), case("wrong", 0, code=2),
+        resident=True, flags=SMALL)
+program("jobs", "examples/jobs/jobs.c",
+        case("few", 100, 7), case("hundreds", 600, 200), case("fewer_than_at_once", 20, 64), case("one", 1, 1),
+        case("none", 0), case("wrong", 1, 0, code=2), resident=True, flags=SMALL)
 
 # Programs that tests look at from other sides too
 

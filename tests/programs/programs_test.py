@@ -85,10 +85,21 @@ def run_command(words, program, case, folder, options, **more):
                           timeout=options.timeout, check=False, **more)
 
 
+def known_programs(program, case):
+    """{name by which it can be started: program} of what a resident program may start; itself too."""
+    return {name.split("/")[-1]: name for name in [program.name, *case.programs]}
+
+
 def run_native(program, case, folder, options):
     files = folder / "files"
     words = [case.argv0 or program.name, *arguments(case, NATIVE_NUMBER)]
-    done = run_command(words, program, case, files, options, env=dict(case.env),
+    env = dict(case.env)
+    if program.resident:
+        (folder / "bin").mkdir()
+        for name, other in known_programs(program, case).items():
+            (folder / "bin" / name).symlink_to((options.native / other).resolve())
+        env["GPU_PROGRAMS"] = str(folder / "bin")
+    done = run_command(words, program, case, files, options, env=env,
                        executable=(options.native / program.name).resolve())
     code = TRAP if case.code == TRAP and done.returncode in NATIVE_TRAPS else done.returncode
     return [Outcome(done.stdout, done.stderr, code, [files])]
@@ -105,6 +116,11 @@ def run_module(module, program, case, folder, options, instances):
         words += ["--env", f"{key}={value}"]
     if case.argv0:
         words += ["--argv0", case.argv0]
+    if program.resident:
+        words += ["--resident"]
+        for name, other in known_programs(program, case).items():
+            if other != program.name:
+                words += ["--program", f"{name}={options.guests.resolve() / other}.wasm"]
     if instances > 1:
         (folder / "stdin").write_bytes(content(program, case.stdin))
         words += ["--instances", str(instances), "--stdin", str(folder / "stdin")]
@@ -270,6 +286,8 @@ class Test:
                     outcomes = run_native(self.program, self.case, folder, options)
                 else:
                     path = (options.guests / f"{self.module}.wasm").resolve()
+                    if self.program.resident and not options.has_resident:
+                        return "skipped", "this gpu-run has no --resident"
                     if not path.exists():
                         return ("skipped", skipped[self.module]) if self.module in skipped else ("failed", f"no {path}")
                     outcomes = run_module(path, self.program, self.case, folder, options, self.instances)
@@ -304,7 +322,7 @@ def select(options):
                 if case.only and not options.native and module != f"{program.name}.{case.only}":
                     continue
                 for instances in options.instances:
-                    if instances == 1 or case.many and not (options.grouped and is_numbered(case)):
+                    if instances == 1 or case.many and not program.resident and not (options.grouped and is_numbered(case)):
                         tests.append(Test(program, case, module, instances))
     wrong = [name for name in options.names if name not in known]
     if wrong:
@@ -328,6 +346,8 @@ def main():
     if not options.native:
         common.need_guests(options.guests)
     skipped = common.skipped_modules(options.native or options.guests)
+    options.has_resident = options.native or b"--resident" in subprocess.run([*options.gpu_run, "--help"],
+                                                                            capture_output=True, check=False).stdout
 
     counts = common.Counts(options.verbose)
     tests = select(options)

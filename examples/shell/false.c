@@ -1,0 +1,2 @@
+// Ends with 1.
+int main(void) { return 1; }

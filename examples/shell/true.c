@@ -1,0 +1,2 @@
+// Ends with 0.
+int main(void) { return 0; }
