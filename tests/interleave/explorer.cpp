@@ -1,0 +1,448 @@
+// Depth-first search over the orders of operations. To try another choice the way to it is run
+// again from the start.
+#include "explorer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <unordered_map>
+
+#include "../fiber/fiber.h"
+
+namespace gpurun::test {
+namespace {
+
+constexpr usize stack_bytes = 64 << 10;
+constexpr u32 most_actors = 8, nobody = 31;
+
+u64 mix(u64 value) {
+    value ^= value >> 32;
+    value *= 0xd6e8feb86659fd93;
+    value ^= value >> 32;
+    value *= 0xd6e8feb86659fd93;
+    return value ^ value >> 32;
+}
+[[gnu::no_sanitize("address")]] u64 hash_bytes(const u8* bytes, usize size, u64 seed) {
+    u64 hash = seed;
+    usize i = 0;
+    for (; i + 8 <= size; i += 8) {
+        u64 word = 0;
+        __builtin_memcpy_inline(&word, bytes + i, 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+        hash ^= hash >> 29;
+    }
+    for (; i < size; i++) hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15;
+    return mix(hash);
+}
+
+u64 value_at(const void* address, u32 size) {
+    u64 value = 0;
+    std::memcpy(&value, address, size);
+    return value;
+}
+
+struct Seen {
+    const void* address;
+    u32 size;
+    u64 value;
+};
+
+struct Actor {
+    explicit Actor(const std::function<void()>& function) : act(function), fiber(stack_bytes) {}
+
+    const std::function<void()>& act;
+    Fiber fiber;
+    bool pauses = false;
+    std::vector<Seen> seen;  // since it last paused
+    u64 hash = 0;
+    // What it is about to do.
+    const char* operation = "";
+    const void* address = nullptr;
+    Place place{"", 0};
+
+    bool may_look_again() const {
+        return std::ranges::any_of(
+            seen, [](const Seen& s) { return value_at(s.address, s.size) != s.value; });
+    }
+    void see(const void* at, u32 size, u64 value) {
+        for (Seen& s : seen) {
+            if (s.address != at || s.size != size) continue;
+            s.value = value;
+            return;
+        }
+        seen.push_back({at, size, value});
+    }
+};
+
+class Explorer;
+Explorer* exploring = nullptr;
+
+class Explorer {
+public:
+    Explorer(const Scene& scene, const ExploreOptions& options) : scene_(scene), options_(options) {
+        if (scene.actors.size() > most_actors) std::abort();
+        for (const auto& act : scene.actors) actors_.push_back(std::make_unique<Actor>(act));
+    }
+
+    Exploration explore() {
+        exploring = this;
+        if (options_.schedule.empty()) {
+            search();
+        } else {
+            follow(options_.schedule);
+        }
+        exploring = nullptr;
+        return std::move(result_);
+    }
+
+    // ---- by the actor that runs ----------------------------------------------------
+
+    void before(const char* operation, const void* address, Place place) {
+        if (current_ == nullptr) return;
+        current_->operation = operation;
+        current_->address = address;
+        current_->place = place;
+        Fiber::yield();
+    }
+    void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
+        if (current_ == nullptr) return;
+        if (has_read || old != now) current_->see(address, size, now);
+        has_changed_ |= old != now;
+        if (is_told_) tell(address, old, now, has_read);
+    }
+    void pause(Place place) {
+        if (current_ == nullptr) return;
+        current_->pauses = true;
+        before("pause", nullptr, place);
+        current_->pauses = false;
+        current_->seen.clear();
+        if (is_told_) tell(nullptr, 0, 0, false);
+    }
+    void fail(const char* message, Place place) {
+        if (!problem_)
+            problem_ =
+                std::string(message) + " (" + place.file + ":" + std::to_string(place.line) + ")";
+        // This execution is not gone on with.
+        while (current_ != nullptr) Fiber::yield();
+    }
+    u32 number() const {
+        for (u32 i = 0; i < actors_.size(); i++)
+            if (actors_[i].get() == current_) return i;
+        return 0;
+    }
+    u64 clock() {
+        if (scene_.clock == nullptr) return 0;
+        before("clock", scene_.clock, Place::here());
+        after(scene_.clock, 8, *scene_.clock, *scene_.clock, true);
+        return *scene_.clock;
+    }
+
+private:
+    // A state on the way to the present one.
+    struct Node {
+        u32 choices;  // actors that may go on
+        u32 untried;
+        u64 hash;
+        double interleavings = 0;
+        u32 last;         // who came here
+        u32 preemptions;  // so far
+        u32 rounds;       // of pausing actors, with nothing changed
+        u32 round_left;   // of those who may look again in this round
+    };
+    static constexpr double on_the_way = -1;
+
+    // ---- one execution -------------------------------------------------------------
+
+    void begin() {
+        scene_.reset();
+        for (auto& actor : actors_) {
+            actor->pauses = false;
+            actor->seen.clear();
+            actor->fiber.start(
+                [](void* act) { (*static_cast<const std::function<void()>*>(act))(); },
+                const_cast<std::function<void()>*>(&actor->act));
+            run(*actor);  // to its first operation
+        }
+    }
+    void run(Actor& actor) {
+        current_ = &actor;
+        actor.fiber.resume();
+        current_ = nullptr;
+        if (!actor.fiber.is_over()) {
+            std::span<const u8> live = actor.fiber.live();
+            actor.hash = hash_bytes(live.data(), live.size(), 1);
+        } else {
+            actor.hash = 0;
+        }
+    }
+    void step(u32 actor) {
+        has_changed_ = false;
+        result_.steps++;
+        run(*actors_[actor]);
+    }
+
+    u64 state_hash(const Node& node) const {
+        u64 hash = hash_bytes(static_cast<const u8*>(scene_.state), scene_.size, 2);
+        for (const auto& actor : actors_) {
+            hash = mix(hash ^ actor->hash) + actor->pauses;
+            // What it has seen counts once it pauses, and will if it does.
+            for (const Seen& s : actor->seen)
+                hash += mix(u64(reinterpret_cast<usize>(s.address)) * 31 + s.value);
+        }
+        hash = mix(hash ^ (u64(node.rounds) << 32 | node.round_left));
+        if (options_.preemptions) hash = mix(hash ^ (u64(node.preemptions) << 32 | node.last));
+        return hash;
+    }
+
+    // The present state, come to from `from` by a step of `last`; null: the first.
+    Node look(const Node* from, u32 last) {
+        Node node{};
+        node.last = last;
+        u32 alive = 0;
+        for (u32 i = 0; i < actors_.size(); i++) {
+            const Actor& actor = *actors_[i];
+            if (actor.fiber.is_over()) continue;
+            alive |= 1u << i;
+            if (!actor.pauses || actor.may_look_again()) node.choices |= 1u << i;
+        }
+        if (from != nullptr) {
+            node.preemptions = from->preemptions;
+            node.rounds = has_changed_ ? 0 : from->rounds;
+            node.round_left = has_changed_ ? 0 : from->round_left & ~(1u << last);
+        }
+        if (node.choices == 0 && alive != 0) {
+            // All pause. Who has done so for a while may do something else.
+            if ((node.round_left &= alive) == 0) {
+                node.rounds++;
+                node.round_left = alive;
+            }
+            if (node.rounds <= options_.patience) node.choices = node.round_left & -node.round_left;
+        }
+        // An actor that could go on is only interrupted so often.
+        if (options_.preemptions && from != nullptr) {
+            if (from->last != last && from->choices >> from->last & 1) node.preemptions++;
+            if (node.preemptions >= *options_.preemptions && node.choices >> last & 1)
+                node.choices = 1u << last;
+        }
+        node.untried = node.choices;
+        is_stuck_ = node.choices == 0 && alive != 0;
+        return node;
+    }
+
+    // ---- the search ----------------------------------------------------------------
+
+    void search() {
+        begin();
+        bool is_here = true;  // at the last node of the way
+        way_.clear();
+        arrive(nullptr, nobody);
+        while (!way_.empty() && !result_.failure) {
+            Node& node = way_.back();
+            if (node.untried == 0) {
+                double found = node.interleavings;
+                if (options_.merges_states) known_[node.hash] = found;
+                way_.pop_back();
+                if (!way_.empty()) way_.back().interleavings += found;
+                if (way_.empty()) result_.interleavings = found;
+                is_here = false;
+                continue;
+            }
+            u32 choice = u32(__builtin_ctz(node.untried));
+            node.untried &= node.untried - 1;
+            if (!is_here) go_again();
+            if (problem_) std::abort();  // it went well before
+            way_choices_.resize(way_.size() - 1);
+            way_choices_.push_back(choice);
+            step(choice);
+            is_here = arrive(&node, choice);
+        }
+    }
+
+    // False: the present state was left out, or was the last.
+    bool arrive(const Node* from, u32 last) {
+        result_.longest = std::max(result_.longest, u32(way_choices_.size()));
+        if (problem_) return report(*problem_), false;
+        Node node = look(from, last);
+        if (is_stuck_) return report("stuck: " + who_waits()), false;
+        if (node.choices == 0) {
+            result_.ends++;
+            scene_.at_end();
+            if (problem_) return report(*problem_), false;
+            add(1);
+            return false;
+        }
+        if (options_.merges_states) {
+            node.hash = state_hash(node);
+            auto [found, is_new] = known_.try_emplace(node.hash, on_the_way);
+            if (!is_new) {
+                if (found->second == on_the_way) result_.cycles++;
+                add(std::max(found->second, 0.0));
+                return false;
+            }
+        }
+        if (++result_.states > options_.most_states)
+            return report("more than " + std::to_string(options_.most_states) + " states"), false;
+        way_.push_back(node);
+        return true;
+    }
+    void add(double interleavings) {
+        if (way_.empty())
+            result_.interleavings += interleavings;
+        else
+            way_.back().interleavings += interleavings;
+    }
+    void go_again() {
+        begin();
+        for (usize i = 0; i + 1 < way_.size(); i++) step(way_choices_[i]);
+    }
+
+    // ---- failures ------------------------------------------------------------------
+
+    std::string name_of(u32 actor) const {
+        return actor < options_.names.size() ? options_.names[actor]
+                                             : "actor " + std::to_string(actor);
+    }
+    std::string who_waits() const {
+        std::string text;
+        for (u32 i = 0; i < actors_.size(); i++) {
+            const Actor& actor = *actors_[i];
+            if (actor.fiber.is_over()) continue;
+            text += (text.empty() ? "" : ", ") + name_of(i) + " pauses at " + actor.place.file +
+                    ":" + std::to_string(actor.place.line);
+        }
+        return text;
+    }
+    void report(const std::string& message) {
+        Failure failure{message, schedule_text(way_choices_), ""};
+        if (!is_told_) {
+            std::vector<u32> choices = way_choices_;
+            is_told_ = true;
+            problem_.reset();
+            begin();
+            for (u32 choice : choices) step(choice);
+            is_told_ = false;
+        }
+        failure.trace = std::move(trace_);
+        result_.failure = std::move(failure);
+    }
+    void tell(const void* address, u64 old, u64 now, bool has_read) {
+        char line[256];
+        const Actor& actor = *current_;
+        int length = std::snprintf(line, sizeof line, "%-12s %-20s", name_of(number()).c_str(),
+                                   actor.operation);
+        trace_.append(line, usize(length));
+        if (address != nullptr) {
+            s64 offset = static_cast<const u8*>(address) - static_cast<const u8*>(scene_.state);
+            length = std::snprintf(line, sizeof line, " state+0x%llx", (unsigned long long)offset);
+            if (offset < 0 || u64(offset) >= scene_.size)
+                length = std::snprintf(line, sizeof line, " %p", address);
+            trace_.append(line, usize(length));
+            length = old == now && has_read
+                         ? std::snprintf(line, sizeof line, " is %llx", (unsigned long long)now)
+                         : std::snprintf(line, sizeof line, " was %llx, becomes %llx",
+                                         (unsigned long long)old, (unsigned long long)now);
+            trace_.append(line, usize(length));
+        }
+        length =
+            std::snprintf(line, sizeof line, "  (%s:%u)\n", actor.place.file, actor.place.line);
+        trace_.append(line, usize(length));
+    }
+
+    static std::string schedule_text(const std::vector<u32>& choices) {
+        std::string text;
+        for (usize i = 0; i < choices.size();) {
+            usize end = i;
+            while (end < choices.size() && choices[end] == choices[i]) end++;
+            text += (text.empty() ? "" : " ") + std::to_string(choices[i]);
+            if (end - i > 1) text += "*" + std::to_string(end - i);
+            i = end;
+        }
+        return text;
+    }
+    void follow(const std::string& schedule) {
+        is_told_ = true;
+        begin();
+        Node node = look(nullptr, nobody);
+        const char* at = schedule.c_str();
+        for (char* end = nullptr; *at != 0 && !problem_ && !is_stuck_; at = end) {
+            u32 actor = u32(std::strtoul(at, &end, 10)), times = 1;
+            if (*end == '*') times = u32(std::strtoul(end + 1, &end, 10));
+            if (end == at || actor >= actors_.size()) break;
+            for (; times > 0 && !problem_ && !is_stuck_; times--) {
+                if (actors_[actor]->fiber.is_over()) break;
+                way_choices_.push_back(actor);
+                step(actor);
+                node = look(&node, actor);
+            }
+            while (*end == ' ') end++;
+        }
+        result_.states = way_choices_.size();
+        if (!problem_ && node.choices == 0 && !is_stuck_) scene_.at_end();
+        if (problem_)
+            report(*problem_);
+        else if (is_stuck_)
+            report("stuck: " + who_waits());
+    }
+
+    const Scene& scene_;
+    const ExploreOptions& options_;
+    std::vector<std::unique_ptr<Actor>> actors_;
+    Actor* current_ = nullptr;
+    bool has_changed_ = false, is_stuck_ = false, is_told_ = false;
+    std::optional<std::string> problem_;
+    std::string trace_;
+    std::vector<Node> way_;
+    std::vector<u32> way_choices_;  // from each node of the way to the next
+    std::unordered_map<u64, double> known_;
+    Exploration result_;
+};
+
+}  // namespace
+
+void before(const char* operation, const void* address, Place place) {
+    if (exploring) exploring->before(operation, address, place);
+}
+void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
+    if (exploring) exploring->after(address, size, old, now, has_read);
+}
+void pause_actor(Place place) {
+    if (exploring) exploring->pause(place);
+}
+u32 actor_number() { return exploring ? exploring->number() : 0; }
+u64 explored_clock() { return exploring ? exploring->clock() : 0; }
+void fail(const char* message, Place place) {
+    if (exploring == nullptr) std::abort();
+    exploring->fail(message, place);
+}
+
+// Of the schedules that fail, one with the fewest interruptions is told: it is the easiest to read.
+Exploration explore(const Scene& scene, const ExploreOptions& options) {
+    Exploration all = Explorer(scene, options).explore();
+    if (!all.failure || !options.schedule.empty() || options.preemptions) return all;
+    for (u32 preemptions = 0; preemptions < 8; preemptions++) {
+        ExploreOptions fewer = options;
+        fewer.preemptions = preemptions;
+        fewer.merges_states = true;
+        Exploration found = Explorer(scene, fewer).explore();
+        if (!found.failure) continue;
+        all.failure = std::move(found.failure);
+        break;
+    }
+    return all;
+}
+
+std::string Exploration::to_string() const {
+    char line[200];
+    std::snprintf(line, sizeof line,
+                  "%.6g interleavings in %llu states, %llu steps, %llu ends, longest %u",
+                  interleavings, (unsigned long long)states, (unsigned long long)steps,
+                  (unsigned long long)ends, longest);
+    std::string text = line;
+    if (cycles != 0) text += ", " + std::to_string(cycles) + " cycles";
+    if (failure)
+        text += "\nfailed: " + failure->message + "\nschedule: " + failure->schedule + "\n" +
+                failure->trace;
+    return text;
+}
+
+}  // namespace gpurun::test

@@ -1,0 +1,127 @@
+// The host as a platform for the explorer: as platform_host.h, but whatever is done to shared
+// memory or to a guest's by atomic instructions is a point where another actor may go on.
+#pragma once
+
+#include "explorer.h"
+
+// Names that are defined below instead.
+#define load_shared host_load_shared
+#define store_shared host_store_shared
+#define compare_exchange host_compare_exchange
+#define fetch_add host_fetch_add
+#define lane_number host_lane_number
+#define lane_shard host_lane_shard
+#define clock_ns host_clock_ns
+#define check_failed host_check_failed
+#define atomic_load host_atomic_load
+#define atomic_store host_atomic_store
+#define atomic_rmw_add host_atomic_rmw_add
+#define atomic_rmw_sub host_atomic_rmw_sub
+#define atomic_rmw_and host_atomic_rmw_and
+#define atomic_rmw_or host_atomic_rmw_or
+#define atomic_rmw_xor host_atomic_rmw_xor
+#define atomic_rmw_xchg host_atomic_rmw_xchg
+#define atomic_cmpxchg host_atomic_cmpxchg
+#define atomic_fence host_atomic_fence
+#include "runtime/platform_host.h"
+#undef load_shared
+#undef store_shared
+#undef compare_exchange
+#undef fetch_add
+#undef lane_number
+#undef lane_shard
+#undef clock_ns
+#undef check_failed
+#undef atomic_load
+#undef atomic_store
+#undef atomic_rmw_add
+#undef atomic_rmw_sub
+#undef atomic_rmw_and
+#undef atomic_rmw_or
+#undef atomic_rmw_xor
+#undef atomic_rmw_xchg
+#undef atomic_cmpxchg
+#undef atomic_fence
+
+namespace gpurun::rt {
+
+using test::Place;
+
+[[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
+    test::fail(
+        "check failed (process " + std::to_string(process) + ", " + std::to_string(detail) + ")",
+        {file, line});
+    abort();  // outside of explorations
+}
+
+// `update(old)` is what is there afterwards.
+template <class T, class F>
+inline T operate(const char* name, T* p, bool reads, Place place, F update) {
+    test::before(name, p, place);
+    const T old = *p, now = update(old);
+    if (old != now) *p = now;
+    test::after(p, sizeof(T), u64(old), u64(now), reads);
+    return old;
+}
+
+template <class T>
+inline T load_shared(const T* p, Place place = Place::here()) {
+    return operate("load", const_cast<T*>(p), true, place, [](T old) { return old; });
+}
+template <class T>
+inline void store_shared(T* p, T value, Place place = Place::here()) {
+    operate("store", p, false, place, [=](T) { return value; });
+}
+template <class T>
+inline T compare_exchange(T* p, T expected, T value, Place place = Place::here()) {
+    return operate("compare_exchange", p, true, place,
+                   [=](T old) { return old == expected ? value : old; });
+}
+template <class T>
+inline T exchange(T* p, T value, Place place = Place::here()) {
+    return operate("exchange", p, true, place, [=](T) { return value; });
+}
+template <class T>
+inline T fetch_add(T* p, T value, Place place = Place::here()) {
+    return operate("fetch_add", p, true, place, [=](T old) { return T(old + value); });
+}
+// Everything is in order here.
+inline void fence() {}
+inline void atomic_fence() {}
+inline void pause(Place place = Place::here()) { test::pause_actor(place); }
+inline void nap(u32, Place place = Place::here()) { test::pause_actor(place); }
+
+inline u32 lane_number() { return test::actor_number(); }
+inline u32 lane_shard() { return test::actor_number(); }
+inline u64 clock_ns() { return test::explored_clock(); }
+
+// Guests' memory.
+template <class T>
+inline T atomic_load(const u8* p, Place place = Place::here()) {
+    return operate("atomic_load", reinterpret_cast<T*>(const_cast<u8*>(p)), true, place,
+                   [](T old) { return old; });
+}
+template <class T>
+inline void atomic_store(u8* p, T value, Place place = Place::here()) {
+    operate("atomic_store", reinterpret_cast<T*>(p), false, place, [=](T) { return value; });
+}
+#define GPURUN_RMW(name, expression)                                              \
+    template <class T>                                                            \
+    inline T atomic_rmw_##name(u8* p, T value, Place place = Place::here()) {     \
+        return operate("atomic_rmw_" #name, reinterpret_cast<T*>(p), true, place, \
+                       [=]([[maybe_unused]] T old) { return T(expression); });    \
+    }
+GPURUN_RMW(add, old + value)
+GPURUN_RMW(sub, old - value)
+GPURUN_RMW(and, old& value)
+GPURUN_RMW(or, old | value)
+GPURUN_RMW(xor, old ^ value)
+GPURUN_RMW(xchg, value)
+#undef GPURUN_RMW
+template <class T>
+inline T atomic_cmpxchg(u8* p, T expected, T replacement, Place place = Place::here()) {
+    return operate("atomic_cmpxchg", reinterpret_cast<T*>(p), true, place,
+                   [=](T old) { return old == expected ? replacement : old; });
+}
+
+}  // namespace gpurun::rt
