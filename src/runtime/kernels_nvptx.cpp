@@ -360,7 +360,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         if (!is_stopped && running != 0)
             state = run(p, can_run ? part.thread : 0, quantum, enough);
         else if (!is_stopped)
-            nap(20'000);
+            sleep_ns(20'000);
         if (is_looked_at(part, p, state)) state = ThreadState::host;
         if (state == ThreadState::sleeping || state == ThreadState::host ||
             state == ThreadState::outgrown) {

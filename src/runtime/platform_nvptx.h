@@ -313,14 +313,14 @@ inline u64 clock_ns() {
     return ns;
 }
 // Lets other warps run meanwhile.
-inline void nap(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
+inline void sleep_ns(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 inline u32 lane_number() { return global_thread(); }
 inline u32 lane_shard() { return global_thread(); }  // of the heap's free lists
 
 [[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
                                                      u32 detail) {
     // The first one tells. Ends: it ends the kernel.
-    while (atom_add((u32*)&gpurun_check_count, 1) != 0) nap(100'000);
+    while (atom_add((u32*)&gpurun_check_count, 1) != 0) sleep_ns(100'000);
     auto* record = reinterpret_cast<volatile CheckRecord*>(u64(gpurun_check_record));
     if (record != nullptr) {
         record->line = line;

@@ -48,9 +48,10 @@ namespace gpurun::rt {
 using test::Place;
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
-    test::fail(
-        "check failed (process " + std::to_string(process) + ", " + std::to_string(detail) + ")",
-        {file, line});
+    // Not on the heap: whoever fails is not unwound.
+    char message[80];
+    snprintf(message, sizeof message, "check failed (process %u, %u)", process, detail);
+    test::fail(message, {file, line});
     abort();  // outside of explorations
 }
 
@@ -89,7 +90,7 @@ inline T fetch_add(T* p, T value, Place place = Place::here()) {
 inline void fence() {}
 inline void atomic_fence() {}
 inline void pause(Place place = Place::here()) { test::pause_actor(place); }
-inline void nap(u32, Place place = Place::here()) { test::pause_actor(place); }
+inline void sleep_ns(u32, Place place = Place::here()) { test::pause_actor(place); }
 
 inline u32 lane_number() { return test::actor_number(); }
 inline u32 lane_shard() { return test::actor_number(); }
