@@ -319,6 +319,20 @@ program("c_endings", "tests/std/c/endings.c",
 # A native program may go where it wants: what is right is that nothing is allowed.
 program("c_escapes", "tests/std/c/escapes.c", case("all", files={}, native=False))
 
+program("c_processes", "tests/std/c/processes.c",
+        *[case(name, name) for name in "exits waits family pipes descriptors polls writers megabyte many".split()],
+        case("arguments", "arguments", env={"OWN": "environment", "X": "1 2"}),
+        case("wrong_spawns", "wrong_spawns"),
+        case("kills", "kills", code=143),
+        case("files", "files", files={"given.txt": "123456789"}, written=["child.txt"], absent=["parent.txt"]),
+        # Where nothing is, a native program crashes.
+        case("faults", "faults", native=False),
+        resident=True, flags=SMALL)
+# This machine has no WASIX: what is right is what its own runtime does.
+program("c_wasix", "tests/std/c/wasix.c",
+        case("spawns", "spawns", env={"NAME": "value"}, native=False),
+        *[case(name, name, native=False) for name in ("pipes", "joins", "ids")], resident=True, flags=SMALL)
+
 SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
 # What clang emits by itself are the exceptions of before WebAssembly 3.0.
 program("c_jumps", "tests/std/c/jumps.c", case("all"), extra=["tests/std/c/setjmp/setjmp.c"],

@@ -35,6 +35,7 @@ import manifest  # noqa: E402
 TRAP = 134
 # How a native program ends where its module traps: a panic of Rust, abort().
 NATIVE_TRAPS = (101, -6)
+SIGTERM = 15
 # The number of a native process: {} in what it is expected to print. Nothing else looks like it.
 NATIVE_NUMBER = 76543
 
@@ -102,6 +103,8 @@ def run_native(program, case, folder, options):
     done = run_command(words, program, case, files, options, env=env,
                        executable=(options.native / program.name).resolve())
     code = TRAP if case.code == TRAP and done.returncode in NATIVE_TRAPS else done.returncode
+    if code == -SIGTERM:
+        code = 128 + SIGTERM
     return [Outcome(done.stdout, done.stderr, code, [files])]
 
 

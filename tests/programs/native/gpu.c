@@ -1,6 +1,6 @@
 // The calls for processes of sdk/c/gpu.h, made of those of this machine, so that examples which use
-// them can show what is right: programs are executables in the folder $GPU_PROGRAMS. Not a copy of
-// what gpu-run does: limits, priorities and fuel are not there.
+// them can show what is right: programs are executables in the folder $GPU_PROGRAMS. Priorities
+// mean nothing here, and who may do what to whom is only looked at where a test asks.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #include "../../../sdk/c/gpu.h"
 
-enum { max_fds = 64, high_fd = 512, not_executable = 126 };
+enum { max_fds = 64, high_fd = 512, max_spawn_bytes = 64 << 10, not_executable = 126 };
 
 // Guests have no signals that come by themselves: a write that nobody reads is an error and no
 // more.
@@ -47,7 +47,8 @@ int gpu_spawn(const char* name, size_t name_size, const char* args, size_t args_
     const char* const folder = getenv("GPU_PROGRAMS");
     char path[4096], programs[4096];
     snprintf(path, sizeof path, "%s/%.*s", folder, (int)name_size, name);
-    if (access(path, X_OK)) return ENOENT;
+    if (name_size == 0 || access(path, X_OK)) return ENOENT;
+    if (args_size + env_size > max_spawn_bytes) return E2BIG;
     snprintf(programs, sizeof programs, "GPU_PROGRAMS=%s", folder);
     if (fd_count != GPU_ALL_FDS) {
         if (fd_count > max_fds) return E2BIG;
@@ -93,9 +94,16 @@ int gpu_wait(uint32_t pid, uint32_t flags, uint32_t* ended_pid, gpu_status* stat
 }
 
 int gpu_kill(uint32_t pid, uint32_t signal) {
-    // From 16 on the numbers are others; those do nothing.
+    enum { most = 30 };
+    if (signal > most) return EINVAL;
+    if (pid == gpu_getppid()) return EPERM;
+    // From 16 on the numbers are others; those that are used do nothing.
     if (signal >= GPU_SIGCHLD) signal = 0;
     return kill((pid_t)pid, (int)signal) ? errno : 0;
+}
+
+int gpu_set_priority(uint32_t pid, uint32_t priority) {
+    return priority > GPU_LOW ? EINVAL : gpu_kill(pid, GPU_SIGNONE);
 }
 
 int gpu_pipe(int* read_fd, int* write_fd) {
