@@ -46,14 +46,15 @@ class Program:
     libraries: list
     extra: list                 # sources that are compiled into the module as well
     resident: bool              # whether it needs gpu-run --resident, and sdk/c/gpu.h
+    threads: bool               # whether it is made for wasm32-wasip1-threads; needs --resident too
 
 
 programs = []
 
 
-def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=(), resident=False):
+def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=(), resident=False, threads=False):
     programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries),
-                            [ROOT / path for path in extra], resident))
+                            [ROOT / path for path in extra], resident or threads, threads))
 
 
 def case(name, *args, **options):
@@ -229,6 +230,21 @@ program("jobs", "examples/jobs/jobs.c",
         case("few", 100, 7), case("hundreds", 600, 200), case("fewer_than_at_once", 20, 64), case("one", 1, 1),
         case("none", 0), case("wrong", 1, 0, code=2), resident=True, flags=SMALL)
 
+# Programs with threads
+
+program("sieve", "examples/sieve/sieve.c",
+        case("default"),
+        *[case(f"threads_{n}", 300000, n) for n in (1, 2, 13)],
+        case("few", 30),
+        case("none", 2),
+        case("wrong", "many", code=2), threads=True)
+
+program("philosophers", "examples/philosophers/philosophers.c",
+        case("default"),
+        case("two", 2, 300),
+        case("slow", 9, 10, 500),
+        case("wrong", 1, code=2), threads=True)
+
 # Programs that tests look at from other sides too
 
 program("words", "tests/programs/words.c", case("verse", stdin=VERSE * 3))
@@ -332,6 +348,13 @@ program("c_processes", "tests/std/c/processes.c",
 program("c_wasix", "tests/std/c/wasix.c",
         case("spawns", "spawns", env={"NAME": "value"}, native=False),
         *[case(name, name, native=False) for name in ("pipes", "joins", "ids")], resident=True, flags=SMALL)
+
+program("c_threads", "tests/std/c/threads.c",
+        *[case(area, area, files={}) for area in ("create", "mutexes", "conditions", "timeouts", "barriers", "storage",
+                                                  "others", "heap")],
+        case("files", "files", files={}, absent=["lines.txt"]),
+        *[case(f"end_{how}", "end", how, code=code) for how, code in (("exit", 7), ("_exit", 9), ("return", 5))],
+        case("end_abort", "end", "abort", code=134, stderr=[]), threads=True)
 
 SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
 # What clang emits by itself are the exceptions of before WebAssembly 3.0.
