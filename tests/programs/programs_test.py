@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of manifest.py and compares what they print, write and exit with.
 
-    programs_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--instances 1,33,1000] [NAME...]
+    programs_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--instances 1,33,1000] [--resident] [NAME...]
 
 DIR is what scripts/build-guests made (build/guests). NAME is a program, a program/case, or a module without its
 .wasm (wc.current). PATH may be any command that understands --dir HOST::GUEST, --env K=V and
@@ -119,8 +119,9 @@ def run_module(module, program, case, folder, options, instances):
         words += ["--env", f"{key}={value}"]
     if case.argv0:
         words += ["--argv0", case.argv0]
-    if program.resident:
+    if program.resident or options.resident:
         words += ["--resident"]
+    if program.resident:
         for name, other in known_programs(program, case).items():
             if other != program.name:
                 words += ["--program", f"{name}={options.guests.resolve() / other}.wasm"]
@@ -289,7 +290,7 @@ class Test:
                     outcomes = run_native(self.program, self.case, folder, options)
                 else:
                     path = (options.guests / f"{self.module}.wasm").resolve()
-                    if self.program.resident and not options.has_resident:
+                    if (self.program.resident or options.resident) and not options.has_resident:
                         return "skipped", "this gpu-run has no --resident"
                     if not path.exists():
                         return ("skipped", skipped[self.module]) if self.module in skipped else ("failed", f"no {path}")
@@ -339,6 +340,7 @@ def main():
     parser.add_argument("--bless", action="store_true")
     parser.add_argument("--instances", type=lambda text: [int(n) for n in text.split(",")], default=[1])
     parser.add_argument("--first", action="store_true", help="only the first case of each program of examples/")
+    parser.add_argument("--resident", action="store_true", help="programs that do not need it too")
     parser.add_argument("--grouped", action="store_true", help="many processes without --out")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
