@@ -2,8 +2,8 @@
 // `gpu`, for C11 and C++, and thin helpers over them. Needs nothing to link with.
 //
 // Functions that can fail return 0, or an error number as <errno.h> has it. A process is named by
-// its number, a pid; 0 is none. The functions for processes work with `gpu-run --resident` alone:
-// without it a program that imports them does not begin.
+// its number, a pid; 0 is none. The functions for processes are there in resident mode alone
+// (docs/resident.md), which gpu-run takes by itself for a program that imports them.
 //
 // Compiled for anything but WebAssembly, the functions are declared and not defined: whoever tests
 // a guest on another machine can supply them.
