@@ -47,14 +47,16 @@ class Program:
     extra: list                 # sources that are compiled into the module as well
     resident: bool              # whether it needs gpu-run --resident, and sdk/c/gpu.h
     threads: bool               # whether it is made for wasm32-wasip1-threads; needs --resident too
+    native: bool                # whether this machine can have it too
 
 
 programs = []
 
 
-def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=(), resident=False, threads=False):
+def program(name, source, *cases, flags=(), native_flags=(), libraries=(), extra=(), resident=False, threads=False,
+            native=True):
     programs.append(Program(name, ROOT / source, list(cases), list(flags), list(native_flags), list(libraries),
-                            [ROOT / path for path in extra], resident or threads, threads))
+                            [ROOT / path for path in extra], resident or threads, threads, native))
 
 
 def case(name, *args, **options):
@@ -245,6 +247,11 @@ program("philosophers", "examples/philosophers/philosophers.c",
         case("slow", 9, 10, 500),
         case("wrong", 1, code=2), threads=True)
 
+# Programs that measure, for bench/: they print times.
+
+program("bench/instant", "bench/resident/instant.c", resident=True, flags=[*SMALL, "-nostartfiles"], native=False)
+program("bench/spawns", "bench/resident/spawns.c", resident=True, flags=SMALL, native=False)
+
 # Programs that tests look at from other sides too
 
 program("words", "tests/programs/words.c", case("verse", stdin=VERSE * 3))
@@ -346,8 +353,8 @@ program("c_processes", "tests/std/c/processes.c",
         resident=True, flags=SMALL)
 # This machine has no WASIX: what is right is what its own runtime does.
 program("c_wasix", "tests/std/c/wasix.c",
-        case("spawns", "spawns", env={"NAME": "value"}, native=False),
-        *[case(name, name, native=False) for name in ("pipes", "joins", "ids")], resident=True, flags=SMALL)
+        case("spawns", "spawns", env={"NAME": "value"}), *[case(name, name) for name in ("pipes", "joins", "ids")],
+        resident=True, flags=SMALL, native=False)
 
 program("c_threads", "tests/std/c/threads.c",
         *[case(area, area, files={}) for area in ("create", "mutexes", "conditions", "timeouts", "barriers", "storage",

@@ -321,7 +321,7 @@ def select(options):
                     continue
                 if options.first and (case is not program.cases[0] or manifest.ROOT / "examples" not in program.source.parents):
                     continue
-                if options.native and not case.native:
+                if options.native and not (program.native and case.native):
                     continue
                 if case.only and not options.native and module != f"{program.name}.{case.only}":
                     continue
