@@ -298,6 +298,12 @@ program("rust_panics", "tests/std/rust/panics.rs",
 program("rust_sleep", "tests/std/rust/sleep.rs", case("all"))
 program("rust_shared", "tests/std/rust/shared.rs", case("all"), case("timeout", "timeout", only="current"))
 program("rust_iterators", "tests/std/rust/iterators.rs", case("all"))
+program("rust_threads", "tests/std/rust/threads.rs",
+        *[case(area, area) for area in ("joining", "channels", "locks", "conditions", "scopes", "locals")],
+        case("end_exit", "end", "exit", code=7),
+        case("end_abort", "end", "abort", code=134, stderr=[]),
+        # Elsewhere a panic ends its thread alone; where nothing unwinds, the process.
+        case("end_panic", "end", "panic", code=134, stderr=["panicked at", "a thread panics"], native=False), threads=True)
 program("rust_async", "tests/std/rust/asynchronous.rs", case("all"))
 # A machine has what the target lacks: what is right is what the target's documentation says.
 program("rust_lacks", "tests/std/rust/lacks.rs", case("all", native=False))

@@ -307,7 +307,8 @@ class Test:
 
 
 def modules(program):
-    return [program.name, f"{program.name}.current"] if program.source.suffix == ".rs" else [program.name]
+    both = program.source.suffix == ".rs" and not program.threads
+    return [program.name, f"{program.name}.current"] if both else [program.name]
 
 
 def select(options):
