@@ -55,11 +55,11 @@ inline void do_part(const Chore& chore) {
         u64 head = -at & 7, wide = u8(chore.value) * 0x0101010101010101ull;
         if (head > count) head = count;
         u64 body = (count - head) & ~u64{7};
-        if (lane_id() < head) global(to)[lane_id()] = u8(chore.value);
+        for (u64 i = lane_id(); i < head; i += warp_lanes) global(to)[i] = u8(chore.value);
         for (u64 i = lane_id() * 8; i < body; i += warp_lanes * 8)
             *global(reinterpret_cast<u64*>(to + head + i)) = wide;
-        u64 tail = head + body + lane_id();
-        if (tail < count) global(to)[tail] = u8(chore.value);
+        for (u64 i = head + body + lane_id(); i < count; i += warp_lanes)
+            global(to)[i] = u8(chore.value);
         return;
     }
     const u8* from = chore.from;

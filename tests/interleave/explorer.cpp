@@ -58,7 +58,7 @@ struct Actor {
     // What it is about to do.
     const char* operation = "";
     const void* address = nullptr;
-    Place place{"", 0};
+    Site site{"", 0};
 
     bool may_look_again() const {
         return std::ranges::any_of(
@@ -97,11 +97,11 @@ public:
 
     // ---- by the actor that runs ----------------------------------------------------
 
-    void before(const char* operation, const void* address, Place place) {
+    void before(const char* operation, const void* address, Site site) {
         if (current_ == nullptr) return;
         current_->operation = operation;
         current_->address = address;
-        current_->place = place;
+        current_->site = site;
         Fiber::yield();
     }
     void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
@@ -110,18 +110,18 @@ public:
         has_changed_ |= old != now;
         if (is_told_) tell(address, old, now, has_read);
     }
-    void pause(Place place) {
+    void pause(Site site) {
         if (current_ == nullptr) return;
         current_->pauses = true;
-        before("pause", nullptr, place);
+        before("pause", nullptr, site);
         current_->pauses = false;
         current_->seen.clear();
         if (is_told_) tell(nullptr, 0, 0, false);
     }
-    void fail(const char* message, Place place) {
+    void fail(const char* message, Site site) {
         if (!problem_)
             problem_ =
-                std::string(message) + " (" + place.file + ":" + std::to_string(place.line) + ")";
+                std::string(message) + " (" + site.file + ":" + std::to_string(site.line) + ")";
         // This execution is not gone on with.
         while (current_ != nullptr) Fiber::yield();
     }
@@ -132,7 +132,7 @@ public:
     }
     u64 clock() {
         if (scene_.clock == nullptr) return 0;
-        before("clock", scene_.clock, Place::here());
+        before("clock", scene_.clock, Site::here());
         after(scene_.clock, 8, *scene_.clock, *scene_.clock, true);
         return *scene_.clock;
     }
@@ -307,8 +307,8 @@ private:
         for (u32 i = 0; i < actors_.size(); i++) {
             const Actor& actor = *actors_[i];
             if (actor.fiber.is_over()) continue;
-            text += (text.empty() ? "" : ", ") + name_of(i) + " pauses at " + actor.place.file +
-                    ":" + std::to_string(actor.place.line);
+            text += (text.empty() ? "" : ", ") + name_of(i) + " pauses at " + actor.site.file +
+                    ":" + std::to_string(actor.site.line);
         }
         return text;
     }
@@ -343,8 +343,7 @@ private:
                                          (unsigned long long)old, (unsigned long long)now);
             trace_.append(line, usize(length));
         }
-        length =
-            std::snprintf(line, sizeof line, "  (%s:%u)\n", actor.place.file, actor.place.line);
+        length = std::snprintf(line, sizeof line, "  (%s:%u)\n", actor.site.file, actor.site.line);
         trace_.append(line, usize(length));
     }
 
@@ -399,20 +398,20 @@ private:
 
 }  // namespace
 
-void before(const char* operation, const void* address, Place place) {
-    if (exploring) exploring->before(operation, address, place);
+void before(const char* operation, const void* address, Site site) {
+    if (exploring) exploring->before(operation, address, site);
 }
 void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
     if (exploring) exploring->after(address, size, old, now, has_read);
 }
-void pause_actor(Place place) {
-    if (exploring) exploring->pause(place);
+void pause_actor(Site site) {
+    if (exploring) exploring->pause(site);
 }
 u32 actor_number() { return exploring ? exploring->number() : 0; }
 u64 explored_clock() { return exploring ? exploring->clock() : 0; }
-void fail(const char* message, Place place) {
+void fail(const char* message, Site site) {
     if (exploring == nullptr) std::abort();
-    exploring->fail(message, place);
+    exploring->fail(message, site);
 }
 
 // Of the schedules that fail, one with the fewest interruptions is told: it is the easiest to read.

@@ -20,31 +20,23 @@
 #include <type_traits>
 #include <vector>
 
+#include "../fiber/site.h"
 #include "base/ints.h"
 
 namespace gpurun::test {
-
-// Where an operation is made.
-struct Place {
-    const char* file;
-    u32 line;
-    static Place here(const char* file = __builtin_FILE_NAME(), u32 line = __builtin_LINE()) {
-        return {file, line};
-    }
-};
 
 // ---- what the platform calls -------------------------------------------------------
 
 // The actor that runs is about to do something to shared memory. Returns when it may. Outside of
 // explorations it may at once.
-void before(const char* operation, const void* address, Place place);
+void before(const char* operation, const void* address, Site site);
 // What was there, and what is there now. `has_read`: the actor knows what was there.
 void after(const void* address, u32 size, u64 old, u64 now, bool has_read);
-void pause_actor(Place place);
+void pause_actor(Site site);
 u32 actor_number();
 u64 explored_clock();
 // Ends the exploration with a schedule that leads here.
-void fail(const char* message, Place place = Place::here());
+void fail(const char* message, Site site = Site::here());
 
 #define REQUIRE(condition)                                       \
     do {                                                         \

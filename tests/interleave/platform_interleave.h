@@ -45,7 +45,9 @@
 
 namespace gpurun::rt {
 
-using test::Place;
+using test::Site;
+template <class T>
+using Same = std::type_identity_t<T>;  // what is pointed to says which type it is
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
     // Not on the heap: whoever fails is not unwound.
@@ -57,8 +59,8 @@ using test::Place;
 
 // `update(old)` is what is there afterwards.
 template <class T, class F>
-inline T operate(const char* name, T* p, bool reads, Place place, F update) {
-    test::before(name, p, place);
+inline T operate(const char* name, T* p, bool reads, Site site, F update) {
+    test::before(name, p, site);
     const T old = *p, now = update(old);
     if (old != now) *p = now;
     test::after(p, sizeof(T), u64(old), u64(now), reads);
@@ -66,31 +68,31 @@ inline T operate(const char* name, T* p, bool reads, Place place, F update) {
 }
 
 template <class T>
-inline T load_shared(const T* p, Place place = Place::here()) {
-    return operate("load", const_cast<T*>(p), true, place, [](T old) { return old; });
+inline T load_shared(const T* p, Site site = Site::here()) {
+    return operate("load", const_cast<T*>(p), true, site, [](T old) { return old; });
 }
 template <class T>
-inline void store_shared(T* p, T value, Place place = Place::here()) {
-    operate("store", p, false, place, [=](T) { return value; });
+inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
+    operate("store", p, false, site, [=](T) { return value; });
 }
 template <class T>
-inline T compare_exchange(T* p, T expected, T value, Place place = Place::here()) {
-    return operate("compare_exchange", p, true, place,
+inline T compare_exchange(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return operate("compare_exchange", p, true, site,
                    [=](T old) { return old == expected ? value : old; });
 }
 template <class T>
-inline T exchange(T* p, T value, Place place = Place::here()) {
-    return operate("exchange", p, true, place, [=](T) { return value; });
+inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
+    return operate("exchange", p, true, site, [=](T) { return value; });
 }
 template <class T>
-inline T fetch_add(T* p, T value, Place place = Place::here()) {
-    return operate("fetch_add", p, true, place, [=](T old) { return T(old + value); });
+inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
+    return operate("fetch_add", p, true, site, [=](T old) { return T(old + value); });
 }
 // Everything is in order here.
 inline void fence() {}
 inline void atomic_fence() {}
-inline void pause(Place place = Place::here()) { test::pause_actor(place); }
-inline void sleep_ns(u32, Place place = Place::here()) { test::pause_actor(place); }
+inline void pause(Site site = Site::here()) { test::pause_actor(site); }
+inline void sleep_ns(u32, Site site = Site::here()) { test::pause_actor(site); }
 
 inline u32 lane_number() { return test::actor_number(); }
 inline u32 lane_shard() { return test::actor_number(); }
@@ -98,19 +100,19 @@ inline u64 clock_ns() { return test::explored_clock(); }
 
 // Guests' memory.
 template <class T>
-inline T atomic_load(const u8* p, Place place = Place::here()) {
-    return operate("atomic_load", reinterpret_cast<T*>(const_cast<u8*>(p)), true, place,
+inline T atomic_load(const u8* p, Site site = Site::here()) {
+    return operate("atomic_load", reinterpret_cast<T*>(const_cast<u8*>(p)), true, site,
                    [](T old) { return old; });
 }
 template <class T>
-inline void atomic_store(u8* p, T value, Place place = Place::here()) {
-    operate("atomic_store", reinterpret_cast<T*>(p), false, place, [=](T) { return value; });
+inline void atomic_store(u8* p, T value, Site site = Site::here()) {
+    operate("atomic_store", reinterpret_cast<T*>(p), false, site, [=](T) { return value; });
 }
-#define GPURUN_RMW(name, expression)                                              \
-    template <class T>                                                            \
-    inline T atomic_rmw_##name(u8* p, T value, Place place = Place::here()) {     \
-        return operate("atomic_rmw_" #name, reinterpret_cast<T*>(p), true, place, \
-                       [=]([[maybe_unused]] T old) { return T(expression); });    \
+#define GPURUN_RMW(name, expression)                                             \
+    template <class T>                                                           \
+    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {       \
+        return operate("atomic_rmw_" #name, reinterpret_cast<T*>(p), true, site, \
+                       [=]([[maybe_unused]] T old) { return T(expression); });   \
     }
 GPURUN_RMW(add, old + value)
 GPURUN_RMW(sub, old - value)
@@ -120,8 +122,8 @@ GPURUN_RMW(xor, old ^ value)
 GPURUN_RMW(xchg, value)
 #undef GPURUN_RMW
 template <class T>
-inline T atomic_cmpxchg(u8* p, T expected, T replacement, Place place = Place::here()) {
-    return operate("atomic_cmpxchg", reinterpret_cast<T*>(p), true, place,
+inline T atomic_cmpxchg(u8* p, T expected, T replacement, Site site = Site::here()) {
+    return operate("atomic_cmpxchg", reinterpret_cast<T*>(p), true, site,
                    [=](T old) { return old == expected ? replacement : old; });
 }
 

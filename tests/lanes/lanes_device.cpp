@@ -1,0 +1,163 @@
+// Plans a launch as cuda_burst.cpp does, with slots of full size: nothing outgrows them.
+#include "lanes_device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/slot_layout.h"
+
+extern "C" {
+void gpurun_burst_4(gpurun::BurstParams params);
+void gpurun_burst_32(gpurun::BurstParams params);
+}
+
+namespace gpurun::test {
+namespace {
+
+using device::Burst;
+using device::BurstOutcome;
+using device::BurstResults;
+
+class LanesSystem final : public device::SystemMemory {
+public:
+    explicit LanesSystem(u64 size) : bytes_(size) {}
+    u64 size() const override { return bytes_.size(); }
+    Result<void> write(u64 offset, std::span<const u8> bytes) override {
+        std::ranges::copy(bytes, bytes_.begin() + s64(offset));
+        return {};
+    }
+    Result<void> read(u64 offset, std::span<u8> bytes) override {
+        std::copy_n(bytes_.begin() + s64(offset), bytes.size(), bytes.begin());
+        return {};
+    }
+    u8* at() { return bytes_.data(); }
+
+private:
+    std::vector<u8> bytes_;
+};
+
+u64 address(const void* at) { return reinterpret_cast<u64>(at); }
+
+// A process that waits for the host, in the slot of its lane.
+class LanesWaiting final : public device::WaitingProcess {
+public:
+    LanesWaiting(const BurstPart& part, u32 lanes, u32 slot, Handle block)
+        : lanes_(lanes),
+          words_(reinterpret_cast<u32*>(part.words) +
+                 u64(slot / lanes) * part.words_per_process * lanes + slot % lanes),
+          bytes_(reinterpret_cast<u8*>(part.bytes) + u64(slot) * part.bytes_per_process),
+          block_(block) {}
+
+    Handle block() const override { return block_; }
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        for (usize i = 0; i < words.size(); i++) words[i] = words_[(index + i) * lanes_];
+        return {};
+    }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        std::copy_n(bytes_ + offset, bytes.size(), bytes.begin());
+        return {};
+    }
+    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
+        std::ranges::copy(bytes, bytes_ + offset);
+        return {};
+    }
+
+private:
+    u32 lanes_;
+    u32* words_;
+    u8* bytes_;
+    Handle block_;
+};
+
+}  // namespace
+
+LanesDevice::LanesDevice(u32 lanes, u32 warps, u64 seed)
+    : lanes_(lanes), warps_(warps), seed_(seed) {
+    info_.id = "lanes";
+    info_.name = "fibers";
+    info_.multiprocessors = warps;
+    info_.lanes = lanes * warps;
+    info_.memory_total = info_.memory_free = u64{1} << 30;
+}
+
+Result<std::unique_ptr<device::SystemMemory>> LanesDevice::make_system(u64 size) {
+    return std::unique_ptr<device::SystemMemory>(new LanesSystem(size));
+}
+Result<std::unique_ptr<device::Space>> LanesDevice::make_space(const device::Sizes& sizes) {
+    return device::make_cpu_space(sizes);
+}
+
+Result<BurstOutcome> LanesDevice::run_burst(std::span<const Burst> parts,
+                                            const device::RunControl&) {
+    BurstOutcome outcome;
+    outcome.slots = info_.lanes;
+    for (const Burst& part : parts) outcome.parts.push_back(TRY(run_part(part, outcome.launches)));
+    return outcome;
+}
+
+Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
+    BurstResults results;
+    results.stride = result_first + part.result_words;
+    results.words.assign(usize(part.processes) * results.stride, 0);
+    const device::SlotLayout slot = device::lay_out(part);
+    std::vector<u8> template_bytes = device::initial_bytes(part, slot);
+    const u64 template_size = template_bytes.size();
+    template_bytes.push_back(0);  // so that it is somewhere even if it is empty
+    const u32 lanes = lanes_ * warps_;
+    std::vector<u32> words(usize(lanes) * slot.words.size());
+    std::vector<u8> bytes(lanes * slot.bytes_per_process + 1);
+    std::vector<LaneState> states(lanes);
+    BurstCounters counters{};
+    u32 next = 0, stop = stop_none;
+
+    BurstPart row{};
+    row.code = address(part.code.data());
+    row.words = address(words.data());
+    row.bytes = address(bytes.data());
+    row.template_words = address(slot.words.data());
+    row.template_bytes = address(template_bytes.data());
+    row.arguments = address(part.arguments.data());
+    row.results = address(results.words.data());
+    row.next = address(&next);
+    if (part.system != nullptr) row.system = address(static_cast<LanesSystem*>(part.system)->at());
+    row.lanes_at = address(states.data());
+    row.bytes_per_process = slot.bytes_per_process;
+    row.template_size = template_size;
+    row.words_per_process = u32(slot.words.size());
+    row.processes = part.processes;
+    row.warps = warps_;
+    row.lanes = lanes_;
+    row.thread = part.thread;
+    row.stack = slot.stack;
+    row.stack_end = slot.stack_end;
+    row.argument_words = part.argument_words;
+    row.result_words = part.result_words;
+    row.result_stride = results.stride;
+    while ((u64{32} << row.dirty_shift) < slot.bytes_per_process) row.dirty_shift++;
+    row.is_watched = part.is_watched;
+    std::copy(slot.ranges.begin(), slot.ranges.end(), row.ranges);
+    BurstParams params{address(&row), address(&stop), address(&counters), 1, part.spoilt};
+
+    WarpOptions options;
+    options.warps = warps_;
+    options.lanes = lanes_;
+    options.seed = seed_;
+    Warps warps(options);
+    auto kernel = lanes_ == 4 ? [](void* p) { gpurun_burst_4(*static_cast<BurstParams*>(p)); }
+                              : [](void* p) { gpurun_burst_32(*static_cast<BurstParams*>(p)); };
+    do {
+        counters = {};
+        launches++;
+        if (std::string problem = warps.run(kernel, &params); !problem.empty())
+            return Error{problem};
+        for (u32 i = 0; i < lanes; i++) {
+            if (!(states[i].flags & lane_waits_for_host)) continue;
+            LanesWaiting process(row, lanes_, i, states[i].block);
+            if (part.serve) TRY(part.serve(process));
+            states[i].flags &= ~lane_waits_for_host;
+        }
+    } while (counters.held != 0);
+    return results;
+}
+
+}  // namespace gpurun::test
