@@ -367,7 +367,10 @@ program("c_threads", "tests/std/c/threads.c",
                                                   "others", "heap")],
         case("files", "files", files={}, absent=["lines.txt"]),
         *[case(f"end_{how}", "end", how, code=code) for how, code in (("exit", 7), ("_exit", 9), ("return", 5))],
-        case("end_abort", "end", "abort", code=134, stderr=[]), threads=True)
+        case("end_abort", "end", "abort", code=134, stderr=[]),
+        case("end_fault", "end", "fault", code=134, stderr=[], native=False),
+        # What is too many differs from machine to machine.
+        case("full", "full", native=False), threads=True)
 
 SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
 # What clang emits by itself are the exceptions of before WebAssembly 3.0.

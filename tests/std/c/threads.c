@@ -468,6 +468,41 @@ static void files(void) {
     remove("lines.txt");
 }
 
+// As many threads as there can be, and again when they have ended
+
+enum { FULL = 20000 };
+
+static void* pass_gate(void* argument) {
+    (void)argument;
+    pthread_mutex_lock(&mutex);
+    while (!opened) pthread_cond_wait(&condition, &mutex);
+    count++;
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static void full(void) {
+    static pthread_t threads[FULL];
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 16384);
+    for (int round = 0; round < 2; round++) {
+        int started = 0, error = 0;
+        while (started < FULL && !error) {
+            error = pthread_create(&threads[started], &attributes, pass_gate, NULL);
+            started += error == 0;
+        }
+        pthread_mutex_lock(&mutex);
+        opened = 1;
+        pthread_cond_broadcast(&condition);
+        pthread_mutex_unlock(&mutex);
+        for (int i = 0; i < started; i++) join(threads[i]);
+        printf("full: %s, tens of threads %d, all ended %d\n", error == EAGAIN ? "EAGAIN" : "?",
+               started >= 20, count == started);
+        count = opened = 0;
+    }
+}
+
 // Ends of the process
 
 static void* wait_for_ever(void* argument) {
@@ -485,6 +520,7 @@ static void* end_all(void* argument) {
     usleep(10000);
     if (strcmp(argument, "exit") == 0) exit(7);
     if (strcmp(argument, "_exit") == 0) _Exit(9);
+    if (strcmp(argument, "fault") == 0) *(volatile char*)0xfffffff0u = 1;
     abort();
 }
 
@@ -509,13 +545,14 @@ int main(int argc, char** argv) {
         void (*run)(void);
     } areas[] = {{"create", create},     {"mutexes", mutexes},   {"conditions", conditions},
                  {"timeouts", timeouts}, {"barriers", barriers}, {"storage", storage},
-                 {"others", others},     {"heap", heap},         {"files", files}};
+                 {"others", others},     {"heap", heap},         {"files", files},
+                 {"full", full}};
     if (argc == 3 && strcmp(argv[1], "end") == 0) ends(argv[2]);
     for (unsigned i = 0; argc == 2 && i < sizeof areas / sizeof areas[0]; i++) {
         if (strcmp(areas[i].name, argv[1]) != 0) continue;
         areas[i].run();
         return 0;
     }
-    fprintf(stderr, "usage: threads AREA, or threads end exit|_exit|abort|return\n");
+    fprintf(stderr, "usage: threads AREA, or threads end exit|_exit|abort|fault|return\n");
     return 2;
 }
