@@ -167,41 +167,41 @@ program("logsum", "examples/logsum/logsum.go",
         case("missing", "-top", 1, "monday.log", "wednesday.log", files=["monday.log"], code=1),
         case("empty"))
 
-# Programs that start others. Their modules lie in a folder of their own, since some of their names are
-# those of other examples; they are known to the shell by the last part.
+# A shell and its programs, whose modules lie in a folder of their own: some of their names are those of
+# other examples. They are known to the shell by the last part.
 
 POEM = Beside("poem.txt")
-program("shell/cat", "examples/shell/cat.c",
+program("bin/cat", "examples/shell/cat.c",
         case("stdin", stdin=POEM),
         case("files", "poem.txt", "-", "b", stdin="from standard input\n", files={"poem.txt": POEM, "b": "no end"}),
         case("missing", "gone", "b", files={"b": "here\n"}, code=1))
-program("shell/wc", "examples/shell/wc.c",
+program("bin/wc", "examples/shell/wc.c",
         case("all", stdin=POEM), case("lines", "-l", stdin=POEM), case("words", "-w", stdin=POEM),
         case("bytes", "-c", stdin=POEM), case("empty"), case("wrong", "-x", code=2))
-program("shell/sort", "examples/shell/sort.c",
+program("bin/sort", "examples/shell/sort.c",
         case("lines", stdin=POEM), case("numbers", "-n", stdin="10 a\n9 b\n-3 c\n9 a"),
         case("reversed", "-rn", stdin="10 a\n9 b\n-3 c\n9 a\n"), case("empty"), case("wrong", "-x", code=2))
-program("shell/uniq", "examples/shell/uniq.c",
+program("bin/uniq", "examples/shell/uniq.c",
         case("lines", stdin="a\na\nb\na\n"), case("counts", "-c", stdin="a\na\nb\na\n"), case("empty"),
         case("wrong", "-x", code=2))
-program("shell/head", "examples/shell/head.c",
+program("bin/head", "examples/shell/head.c",
         case("ten", stdin="".join(f"{i}\n" for i in range(20))), case("two", 2, stdin=POEM), case("none", 0, stdin=POEM),
         case("short", 3, stdin="no end"), case("wrong", "two", code=2))
-program("shell/echo", "examples/shell/echo.c", case("words", "one", "two words", ""), case("none"),
+program("bin/echo", "examples/shell/echo.c", case("words", "one", "two words", ""), case("none"),
         case("no_end", "-n", "one"))
-program("shell/true", "examples/shell/true.c", case("all"))
-program("shell/false", "examples/shell/false.c", case("all", code=1))
-program("shell/yes", "examples/shell/yes.c")
-program("shell/upper", "examples/shell/upper.c", case("poem", stdin=POEM))
-program("shell/words", "examples/shell/words.c", case("poem", stdin=POEM), case("no_end", stdin="Twice: twice"))
-SHELL = ["shell/" + name for name in "cat wc sort uniq head echo true false yes upper words".split()]
+program("bin/true", "examples/shell/true.c", case("all"))
+program("bin/false", "examples/shell/false.c", case("all", code=1))
+program("bin/yes", "examples/shell/yes.c")
+program("bin/upper", "examples/shell/upper.c", case("poem", stdin=POEM))
+program("bin/words", "examples/shell/words.c", case("poem", stdin=POEM), case("no_end", stdin="Twice: twice"))
+SHELL = ["bin/" + name for name in "cat wc sort uniq head echo true false yes upper words".split()]
 
 
 def shell(name, commands, **options):
     return case(name, "-c", commands, programs=SHELL, **options)
 
 
-program("shell/shell", "examples/shell/shell.c",
+program("shell", "examples/shell/shell.c",
         shell("one", "echo hello, world"),
         shell("pipe", "words < poem.txt | sort | head 5", files=["poem.txt"]),
         shell("long_pipe", "cat poem.txt | words | sort | uniq -c | sort -rn | head 3 | upper", files=["poem.txt"]),
