@@ -368,7 +368,7 @@ program("c_wasix", "tests/std/c/wasix.c",
 
 program("c_threads", "tests/std/c/threads.c",
         *[case(area, area, files={}) for area in ("create", "mutexes", "conditions", "timeouts", "barriers", "storage",
-                                                  "others", "heap")],
+                                                  "others", "heap", "growth")],
         case("files", "files", files={}, absent=["lines.txt"]),
         *[case(f"end_{how}", "end", how, code=code) for how, code in (("exit", 7), ("_exit", 9), ("return", 5))],
         case("end_abort", "end", "abort", code=134, stderr=[]),

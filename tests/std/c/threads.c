@@ -468,6 +468,30 @@ static void files(void) {
     remove("lines.txt");
 }
 
+// A memory that grows while another thread, which never waits, uses it
+
+static atomic_int begun, over;
+
+static void* spin(void* argument) {
+    volatile unsigned char* at = argument;
+    begun = 1;
+    while (!over) at[0]++, at[1] = at[0];
+    return (void*)(intptr_t)(at[0] == at[1]);
+}
+
+static void growth(void) {
+    pthread_t spinning = start(spin, (intptr_t)calloc(2, 1));
+    while (!begun) sched_yield();
+    unsigned char* blocks[16];
+    int whole = 0;
+    for (int i = 0; i < 16; i++) blocks[i] = memset(malloc(1 << 20), i + 1, 1 << 20);
+    over = 1;
+    printf("the other saw its own writes %d\n", (int)join(spinning));
+    for (int i = 0; i < 16; i++)
+        whole += blocks[i][0] == i + 1 && blocks[i][(1 << 20) - 1] == i + 1;
+    printf("%d blocks of 1 MiB\n", whole);
+}
+
 // As many threads as there can be, and again when they have ended
 
 enum { FULL = 20000 };
@@ -546,7 +570,7 @@ int main(int argc, char** argv) {
     } areas[] = {{"create", create},     {"mutexes", mutexes},   {"conditions", conditions},
                  {"timeouts", timeouts}, {"barriers", barriers}, {"storage", storage},
                  {"others", others},     {"heap", heap},         {"files", files},
-                 {"full", full}};
+                 {"growth", growth},     {"full", full}};
     if (argc == 3 && strcmp(argv[1], "end") == 0) ends(argv[2]);
     for (unsigned i = 0; argc == 2 && i < sizeof areas / sizeof areas[0]; i++) {
         if (strcmp(areas[i].name, argv[1]) != 0) continue;
