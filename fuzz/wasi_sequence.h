@@ -231,7 +231,7 @@ public:
             copies++;
             if (!links_.count(copy)) owners_.fail("a copy that nobody has", "node");
             Handle origin = caller_.at<Node>(copy)->origin;
-            if (rt::current_node({caller_.process(), &caller_.me()}, origin) != copy)
+            if (rt::current_node(rt::owner_of(caller_.process(), &caller_.me()), origin) != copy)
                 owners_.fail("a copy that is not found", "node");
         }
         if (copies != me.copy_count) owners_.fail("their count", "copies");
@@ -287,7 +287,8 @@ private:
             links_[child]++;
             const Node* below = caller_.at<Node>(child);
             if (below->kind != NodeKind::directory) continue;
-            if (rt::current_node({caller_.process(), &caller_.me()}, below->parent) != directory)
+            if (rt::current_node(rt::owner_of(caller_.process(), &caller_.me()), below->parent) !=
+                directory)
                 owners_.fail("parent", "directory");
             walk(child);
         }

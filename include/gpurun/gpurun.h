@@ -78,6 +78,12 @@ GPURUN_API uint64_t gpurun_device_launches(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_bytes_in(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_bytes_out(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_peak_bytes(const gpurun_device* device);
+/** Tells which functions of its driver this program has called so far, and how often. None on the
+ * CPU. */
+GPURUN_API void gpurun_device_driver_calls(const gpurun_device* device,
+                                           void (*each)(void* data, const char* name,
+                                                        uint64_t calls),
+                                           void* data);
 
 /** The devices that are here. */
 typedef struct gpurun_devices gpurun_devices;
@@ -300,6 +306,18 @@ GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profil
 GPURUN_API void gpurun_config_set_watched(gpurun_config* config, bool is_watched);
 /** Spoils a canary of that process, one of several, to test the watch. */
 GPURUN_API void gpurun_config_spoil(gpurun_config* config, uint32_t process);
+/** Of processes on a machine: 0 is high, 1 normal, 2 low. */
+GPURUN_API void gpurun_config_set_priority(gpurun_config* config, uint32_t priority);
+/** Of machines: percent of the time that the device may be busy with it, 100 if it is not set; and
+ * what it has for programs and processes: bytes of memory, and how many processes and threads at
+ * once. 0, which is the default, is what suits the device. */
+GPURUN_API void gpurun_config_set_share(gpurun_config* config, uint32_t percent);
+GPURUN_API void gpurun_config_set_machine_memory(gpurun_config* config, uint64_t bytes);
+GPURUN_API void gpurun_config_set_machine_processes(gpurun_config* config, uint32_t processes,
+                                                    uint32_t threads);
+/** Of machines: microseconds that the host looks for news before it sleeps, which makes answers
+ * quick and takes a core; 0 if it is not set. */
+GPURUN_API void gpurun_config_set_spin(gpurun_config* config, uint32_t microseconds);
 /** What gpurun_run() would find wrong before anything runs: the function is not there, or one
  * process's arguments do not fit it. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_config_check(const gpurun_config* config,
@@ -349,6 +367,8 @@ typedef enum gpurun_ending {
     GPURUN_STOPPED = 6,   /**< somebody asked for it */
     GPURUN_BLOCKED = 7,   /**< it waited for what nobody could do any more */
     GPURUN_CLOSED = 8,    /**< nobody wanted its output */
+    GPURUN_KILLED = 9,    /**< on a machine: a signal ended it; its exit code is 128 + the signal */
+    GPURUN_REFUSED = 10,  /**< on a machine: there was no room for it, so it never began */
 } gpurun_ending;
 
 GPURUN_API uint32_t gpurun_result_processes(const gpurun_result* result);
@@ -440,6 +460,85 @@ GPURUN_API size_t gpurun_result_debug_count(const gpurun_result* result);
 GPURUN_API const char* gpurun_result_debug(const gpurun_result* result, size_t index);
 /** How many there was no room for. */
 GPURUN_API uint64_t gpurun_result_debug_dropped(const gpurun_result* result);
+/** @} */
+
+/** @name Machines
+ * A device that runs by itself: one launch, in which processes begin, wait for each other, start
+ * others and end while the host sleeps. Programs and processes are brought to it while it runs.
+ *
+ * Functions of a machine may be called by several threads at once, but for its deletion. */
+/** @{ */
+typedef struct gpurun_machine gpurun_machine;
+/** Boots a machine on a device, which is for nothing else until the machine is deleted, and
+ * outlives it. The configuration has its directories, its seed, the functions for machines above,
+ * and whether processes may use the standard streams of this program
+ * (gpurun_config_inherit_streams()); NULL: none of that. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_open(gpurun_device* device,
+                                                               const gpurun_config* config,
+                                                               gpurun_machine** machine);
+/** Ends it within a moment, whatever it does, and writes back what the first process, and those
+ * that it started, changed in writable directories; nothing if it was opened for several
+ * (gpurun_config_set_processes()). Afterwards only endings are left. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_close(gpurun_machine* machine);
+/** Closes it, if nobody has. */
+GPURUN_API void gpurun_machine_delete(gpurun_machine* machine);
+
+/** Brings a program, under the name by which others start it. Its stack, heap, memory and fuel are
+ * those of the configuration; NULL: no limits of its own. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_load(gpurun_machine* machine,
+                                                               const char* name,
+                                                               const gpurun_module* module,
+                                                               const gpurun_config* config,
+                                                               uint32_t* program);
+/** Asks for a process of a program: with the arguments, environment, streams, fuel and priority of
+ * the configuration. Output goes to the callback, to the standard streams, or into the result,
+ * which has what was written until it ended; callbacks are called by threads of the machine, and
+ * know the process by its number, until nobody has the stream any more or the machine is deleted.
+ * `process` is the number by which its ending is known. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_spawn(gpurun_machine* machine,
+                                                                uint32_t program,
+                                                                const gpurun_config* config,
+                                                                uint32_t* process);
+/** What gpurun_machine_spawn() began, as guests name it: its pid. 0: it has not begun, or its
+ * ending is known. */
+GPURUN_API uint32_t gpurun_machine_pid(gpurun_machine* machine, uint32_t process);
+/** Sends a signal to the process of a pid, which ends it unless it is one of those that do not; 0:
+ * to all there are. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_kill(gpurun_machine* machine,
+                                                               uint32_t pid, uint32_t signal);
+/** Waits for the next ending of a process that gpurun_machine_spawn() began, for `seconds` at the
+ * most; negative: until there is one. `result` is a result of one process, or NULL where the time
+ * was over first or `stop`, which may be NULL, was requested. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_next(gpurun_machine* machine,
+                                                               double seconds,
+                                                               const gpurun_stop* stop,
+                                                               uint32_t* process,
+                                                               gpurun_result** result);
+/** The same until no process is left, whoever began it, and all output has arrived. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_wait_idle(gpurun_machine* machine,
+                                                                    double seconds,
+                                                                    const gpurun_stop* stop,
+                                                                    bool* is_idle);
+/** Seconds that a message takes to the machine and back. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_ping(gpurun_machine* machine,
+                                                               double* seconds);
+
+/** What a machine has done and has, as it wrote it down last. */
+typedef struct gpurun_machine_stats {
+    double seconds;          /**< since it was opened */
+    double host_cpu_seconds; /**< of this program, in that time */
+    uint64_t launches;
+    uint64_t driver_calls; /**< of this program, ever */
+    uint64_t processes, threads, ready, blocked;
+    uint64_t spawned, ended;
+    uint64_t lanes, lanes_busy;
+    double busy_lane_seconds, lane_seconds; /**< of all lanes together */
+    uint64_t memory, memory_used;           /**< bytes for programs and processes */
+    uint64_t system_memory, system_memory_used;
+    double heartbeat_age, heartbeat_latest; /**< seconds: of the slowest part of it, now and ever */
+    uint32_t slowest_warp, slowest_phase;   /**< which part that was, and in what it was then */
+} gpurun_machine_stats;
+GPURUN_API void gpurun_machine_get_stats(gpurun_machine* machine, gpurun_machine_stats* stats);
 /** @} */
 
 #ifdef __cplusplus

@@ -15,8 +15,10 @@
 #include <gpurun/gpurun.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -79,6 +81,14 @@ public:
     uint64_t bytes_in() const { return gpurun_device_bytes_in(get()); }
     uint64_t bytes_out() const { return gpurun_device_bytes_out(get()); }
     uint64_t peak_bytes() const { return gpurun_device_peak_bytes(get()); }
+    std::map<std::string, uint64_t> driver_calls() const {
+        std::map<std::string, uint64_t> calls;
+        auto add = [](void* data, const char* name, uint64_t count) noexcept {
+            (*static_cast<std::map<std::string, uint64_t>*>(data))[name] = count;
+        };
+        gpurun_device_driver_calls(get(), add, &calls);
+        return calls;
+    }
     gpurun_device* get() const { return handle_.get(); }
 
 private:
@@ -399,6 +409,26 @@ public:
         gpurun_config_spoil(get(), process);
         return *this;
     }
+    Config& priority(uint32_t priority) {
+        gpurun_config_set_priority(get(), priority);
+        return *this;
+    }
+    Config& share(uint32_t percent) {
+        gpurun_config_set_share(get(), percent);
+        return *this;
+    }
+    Config& machine_memory(uint64_t bytes) {
+        gpurun_config_set_machine_memory(get(), bytes);
+        return *this;
+    }
+    Config& machine_processes(uint32_t processes, uint32_t threads = 0) {
+        gpurun_config_set_machine_processes(get(), processes, threads);
+        return *this;
+    }
+    Config& spin(uint32_t microseconds) {
+        gpurun_config_set_spin(get(), microseconds);
+        return *this;
+    }
     /** Throws what run() would throw before anything runs. */
     void check(const Module& module) const {
         detail::check(gpurun_config_check(get(), module.get()));
@@ -571,6 +601,65 @@ inline std::vector<Result> run_jobs(const Device& device, std::span<const Job> j
     for (gpurun_result* result : made) results.emplace_back(result);
     return results;
 }
+
+/** A device that runs by itself. */
+class Machine {
+public:
+    explicit Machine(const Device& device, const Config& config = {}) {
+        gpurun_machine* opened = nullptr;
+        detail::check(gpurun_machine_open(device.get(), config.get(), &opened));
+        handle_.reset(opened);
+    }
+    uint32_t load(const std::string& name, const Module& module, const Config& config = {}) {
+        uint32_t program = 0;
+        detail::check(
+            gpurun_machine_load(get(), name.c_str(), module.get(), config.get(), &program));
+        return program;
+    }
+    /** The configuration's callbacks are used for as long as the machine is there. */
+    uint32_t spawn(uint32_t program, const Config& config) {
+        uint32_t process = 0;
+        detail::check(gpurun_machine_spawn(get(), program, config.get(), &process));
+        return process;
+    }
+    uint32_t pid(uint32_t process) const { return gpurun_machine_pid(get(), process); }
+    void kill(uint32_t pid, uint32_t signal) {
+        detail::check(gpurun_machine_kill(get(), pid, signal));
+    }
+    /** How a process ended, with the number that spawn() gave it. */
+    struct Ended {
+        uint32_t process;
+        Result result;
+    };
+    /** Nothing: the time was over first, or somebody wanted to stop. */
+    std::optional<Ended> next(double seconds = -1, const gpurun_stop* stop = nullptr) {
+        uint32_t process = 0;
+        gpurun_result* result = nullptr;
+        detail::check(gpurun_machine_next(get(), seconds, stop, &process, &result));
+        if (!result) return std::nullopt;
+        return Ended{process, Result(result)};
+    }
+    bool wait_idle(double seconds = -1, const gpurun_stop* stop = nullptr) {
+        bool is_idle = false;
+        detail::check(gpurun_machine_wait_idle(get(), seconds, stop, &is_idle));
+        return is_idle;
+    }
+    double ping() {
+        double seconds = 0;
+        detail::check(gpurun_machine_ping(get(), &seconds));
+        return seconds;
+    }
+    gpurun_machine_stats stats() const {
+        gpurun_machine_stats stats{};
+        gpurun_machine_get_stats(get(), &stats);
+        return stats;
+    }
+    void close() { detail::check(gpurun_machine_close(get())); }
+    gpurun_machine* get() const { return handle_.get(); }
+
+private:
+    detail::Handle<gpurun_machine, gpurun_machine_delete> handle_;
+};
 
 /** Makes the folder of Config::dump() now rather than when it runs. */
 inline void make_dump_folder(const std::string& folder, const Module& module) {

@@ -2,8 +2,9 @@
 // `gpu`, for C11 and C++, and thin helpers over them. Needs nothing to link with.
 //
 // Functions that can fail return 0, or an error number as <errno.h> has it. A process is named by
-// its number, a pid; 0 is none. The functions for processes are there in resident mode alone
-// (docs/resident.md), which gpu-run takes by itself for a program that imports them.
+// its number, a pid; 0 is none. The functions for processes work in resident mode
+// (docs/resident.md), which gpu-run takes by itself for a program that imports them; where many
+// run that know nothing of each other (--instances, map), they fail with ENOSYS.
 //
 // Compiled for anything but WebAssembly, the functions are declared and not defined: whoever tests
 // a guest on another machine can supply them.

@@ -63,10 +63,13 @@ enum ProcessWord : u32 {
     process_block,       // handle of its ProcessBlock (abi/system.h), or 0
     process_clipped,     // of what it has less here than it may have: where it needs more it stops
                          // as `outgrown`
+    process_task,        // resident machines: number of its TaskEntry, or 0
+    process_call,        // handle of its CallState, or 0: that of its ProcessBlock
     process_first_free,  // size of this header
 };
 
-inline constexpr u32 clipped_stack = 1, clipped_memory = 2;  // process_clipped
+// process_clipped. clipped_shared: its memory grows while its other threads stand still.
+inline constexpr u32 clipped_stack = 1, clipped_memory = 2, clipped_shared = 4;
 
 enum InstanceWord : u32 {
     instance_number,
@@ -108,6 +111,7 @@ enum class ThreadState : u32 {
     sleeping,     // until ProcessBlock::deadline
     host,         // ProcessBlock::request is for the host to fulfil
     exited,       // the process has ended: ProcessBlock::exit_code
+    blocked,      // resident machines: until what CallState::request says
 };
 
 enum ThreadWord : u32 {
@@ -129,7 +133,9 @@ enum ThreadWord : u32 {
         thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
     thread_window,                // 1: what is in use of its stack fits stack_window slots
     thread_is_looked_at,          // 1: of a burst, if it traps the host wants to see it; then 0
-    thread_words,
+    thread_wait_width,            // bytes of the value that a memory.atomic.wait saw
+    thread_wait_value,            // u64
+    thread_words = thread_wait_value + 2,
 };
 
 // Records grow down from the end of the stack: one per call and per open handler.

@@ -72,9 +72,10 @@ struct SystemHeader {
     u32 debug_capacity;  // written by the host, as is what follows
     u32 terminals;       // bit n: standard stream n is a terminal
     u32 is_traced;       // every call leaves a DebugRecord
+    u64 machine;         // byte offset of the MachineHeader (abi/machine.h), or 0: there is none
 };
 static_assert(sizeof(SystemHeader) ==
-              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 24);
+              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 32);
 
 // What a process has of its own, where they are not all alike.
 struct InputEntry {
@@ -103,6 +104,8 @@ inline constexpr u32 node_is_ended = 2;     // streams: no more input will come
 inline constexpr u32 node_is_changed = 4;   // contents or times, since it was copied or made
 inline constexpr u32 node_is_terminal = 8;  // streams
 inline constexpr u32 node_is_deep = 16;     // content: a table of tables
+inline constexpr u32 node_is_pipe = 32;     // streams: content is a PipeBlock (abi/machine.h)
+inline constexpr u32 node_is_null = 64;     // streams: nothing comes, and what goes is dropped
 
 struct Node {
     NodeKind kind;
@@ -150,10 +153,19 @@ struct Descriptor {
     Handle node;
     u64 offset;
     u64 rights, inheriting;
-    u32 flags;    // fdflags
-    u32 preopen;  // its number + 1, or 0
+    u32 flags;        // fdflags
+    u32 preopen;      // its number + 1, or 0
+    Handle cell = 0;  // an OffsetCell in place of `offset`, shared with who inherited it; or 0
+    u32 padding = 0;
 };
-static_assert(sizeof(Descriptor) == 40);
+static_assert(sizeof(Descriptor) == 48);
+
+struct OffsetCell {
+    u64 offset;
+    u32 users;
+    u32 padding;
+};
+static_assert(sizeof(OffsetCell) == 16);
 
 // What a process wants of the host when its thread is in ThreadState::host.
 enum class Request : u32 {
@@ -162,6 +174,11 @@ enum class Request : u32 {
     output,  // standard output or error is to be taken away
     block,   // request_node's block request_at
     call,    // host function request_at, as HostCallBlock request_node says
+    // Of the resident machine, with ThreadState::blocked: the call is made again afterwards.
+    time,       // deadline
+    pipe_data,  // of pipe request_node
+    pipe_room,  // of pipe request_node, for request_at bytes
+    child,      // request_at is its pid, or 0: any
 };
 
 // A call of a host function, while the process waits for it.
@@ -174,7 +191,20 @@ struct HostCallBlock {
 static_assert(sizeof(HostCallBlock) == 24);
 inline constexpr u32 host_call_asked = 0, host_call_done = 1, host_call_failed = 2;
 
-struct ProcessBlock {
+// What a thread's system call is about, while it is not done. The first thread of a process has the
+// one in its block.
+struct CallState {
+    Request request;
+    Handle request_node;
+    u64 request_at;
+    u64 deadline;        // of a call that waits, ns of monotonic time
+    u64 progress;        // of a call that is done in pieces
+    u32 request_failed;  // the host could not fulfil it
+    u32 padding;
+};
+static_assert(sizeof(CallState) == 40);
+
+struct ProcessBlock : CallState {
     u32 id;
     u32 exit_code;
     Handle descriptors;  // Descriptor[]
@@ -183,24 +213,26 @@ struct ProcessBlock {
     Handle roots;   // Handle[preopen_count]: the process's version of each preopen's root
     Handle copies;  // Handle[copy_capacity]: private copies, by what they are copies of
     Handle input, output, error;  // nodes of the standard streams
-    Request request;
-    Handle request_node;
-    u64 request_at;
     u64 random_counter;
     u64 next_inode;
-    u64 deadline;         // of a poll_oneoff that waits, ns of monotonic time
-    u64 progress;         // of a call that is done in pieces
     Handle guest_blocks;  // of the import module gpu
     u32 guest_block_count;
-    u32 request_failed;  // the host could not fulfil it
     u32 argument_count;
-    u64 arguments;  // byte offset: strings with a NUL after each
     u32 argument_bytes;
+    u64 arguments;  // byte offset: strings with a NUL after each
     u32 copy_count;
     u32 copy_capacity;  // a power of two, or 0
-    u32 padding;
+    // Resident machines (abi/machine.h).
+    u64 environment;  // byte offset
+    u32 environment_count, environment_bytes;
+    Handle strings;  // where arguments and environment are, or 0: with the base
+    u32 string_bytes;
+    Handle files;    // the block whose roots and copies it shares, or 0: its own
+    u32 file_users;  // processes that share this block's, itself among them while it lives
+    u32 file_lock;   // of those
+    u32 entry;       // index of its ProcessEntry
 };
-static_assert(sizeof(ProcessBlock) == 128);
+static_assert(sizeof(ProcessBlock) == 168);
 
 enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call };
 
@@ -216,7 +248,7 @@ struct DebugRecord {
 static_assert(sizeof(DebugRecord) == 128);
 
 // A system call that has ended. system_calls.def says which of its arguments lead to what.
-inline constexpr u32 traced_words = 11, traced_text_bytes = 40;
+inline constexpr u32 traced_words = 13, traced_text_bytes = 32;
 struct TracedCall {
     u32 arguments[traced_words];
     u32 result;

@@ -8,9 +8,11 @@ namespace gpurun::wasi {
 // Those that calls give, with their numbers.
 #define GPURUN_ERRNOS(ERRNO) \
     ERRNO(success, 0)        \
+    ERRNO(toobig, 1)         \
     ERRNO(again, 6)          \
     ERRNO(badf, 8)           \
     ERRNO(busy, 10)          \
+    ERRNO(child, 12)         \
     ERRNO(exist, 20)         \
     ERRNO(fault, 21)         \
     ERRNO(fbig, 22)          \
@@ -24,12 +26,15 @@ namespace gpurun::wasi {
     ERRNO(noent, 44)         \
     ERRNO(nomem, 48)         \
     ERRNO(nospc, 51)         \
+    ERRNO(nosys, 52)         \
     ERRNO(notdir, 54)        \
     ERRNO(notempty, 55)      \
     ERRNO(notsock, 57)       \
     ERRNO(notsup, 58)        \
     ERRNO(perm, 63)          \
+    ERRNO(pipe, 64)          \
     ERRNO(spipe, 70)         \
+    ERRNO(srch, 71)          \
     ERRNO(notcapable, 76)
 
 enum class Errno : u32 {

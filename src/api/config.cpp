@@ -242,6 +242,32 @@ void gpurun_config_set_dump(gpurun_config* config, const char* folder) {
         return {};
     });
 }
+void gpurun_config_set_priority(gpurun_config* config, uint32_t priority) {
+    change(config, "gpurun_config_set_priority", [&]() -> Result<void> {
+        if (priority >= gpurun::priorities) return Error{"a priority is 0, 1 or 2"};
+        config->priority = priority;
+        return {};
+    });
+}
+void gpurun_config_set_share(gpurun_config* config, uint32_t percent) {
+    change(config, "gpurun_config_set_share", [&]() -> Result<void> {
+        if (percent == 0 || percent > 100) return Error{"a share is 1 to 100 percent"};
+        config->share = percent;
+        return {};
+    });
+}
+void gpurun_config_set_machine_memory(gpurun_config* config, uint64_t bytes) {
+    if (config) config->machine_memory = bytes;
+}
+void gpurun_config_set_machine_processes(gpurun_config* config, uint32_t processes,
+                                         uint32_t threads) {
+    if (!config) return;
+    config->machine_processes = processes;
+    config->machine_threads = threads;
+}
+void gpurun_config_set_spin(gpurun_config* config, uint32_t microseconds) {
+    if (config) config->spin = microseconds;
+}
 
 // ---- host calls and stops ----------------------------------------------------------
 

@@ -55,6 +55,13 @@ uint64_t gpurun_device_bytes_out(const gpurun_device* device) {
 uint64_t gpurun_device_peak_bytes(const gpurun_device* device) {
     return device ? device->device->usage().peak_bytes : 0;
 }
+void gpurun_device_driver_calls(const gpurun_device* device,
+                                void (*each)(void* data, const char* name, uint64_t calls),
+                                void* data) {
+    if (!device || !each) return;
+    for (const auto& [name, calls] : device->device->driver_calls())
+        each(data, name.c_str(), calls);
+}
 
 gpurun_error* gpurun_devices_list(gpurun_devices** devices) {
     return guarded([&]() -> Result<void> {

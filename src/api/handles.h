@@ -29,6 +29,7 @@ struct gpurun_error {
 struct gpurun_device {
     std::unique_ptr<gpurun::device::Device> device;
     std::mutex running;
+    bool has_machine = false;  // that lock's; then there is nothing else on it
 };
 
 struct gpurun_devices {
@@ -79,6 +80,9 @@ struct gpurun_config {
     bool is_traced = false, is_profiled = false, is_watched = false;
     gpurun::u32 spoilt = ~gpurun::u32{0};
     std::optional<std::string> dump;
+    gpurun::u32 priority = gpurun::normal_priority;
+    gpurun::u32 share = 100, machine_processes = 0, machine_threads = 0, spin = 0;
+    gpurun::u64 machine_memory = 0;
     std::string problem;  // the first of what a setter was given and could not use
 };
 

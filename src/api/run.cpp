@@ -288,6 +288,12 @@ Result<Results> run_many(device::Device& device, std::span<const gpurun_job> job
     return results;
 }
 
+// Its kernel does not end, so nothing else would begin.
+Result<void> check_free(const gpurun_device& device) {
+    if (device.has_machine) return Error{"a machine has the device to itself"};
+    return {};
+}
+
 Result<void> check_job(const gpurun_job& job) {
     if (!job.module || !job.config) return Error{"a job wants a module and a configuration"};
     if (!job.config->problem.empty()) return Error{job.config->problem};
@@ -323,6 +329,7 @@ gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
         TRY(check_job({module, config}));
         auto made = std::make_unique<gpurun_result>();
         std::lock_guard only(device->running);
+        TRY(check_free(*device));
         TRY(run_one(*device->device, *module, *config, *made));
         *result = made.release();
         return {};
@@ -336,6 +343,7 @@ gpurun_error* gpurun_run_jobs(gpurun_device* device, const gpurun_job* jobs, siz
             return Error{"gpurun_run_jobs wants a device, jobs and places for their results"};
         for (size_t i = 0; i < count; i++) TRY(check_job(jobs[i]));
         std::lock_guard only(device->running);
+        TRY(check_free(*device));
         Results made = TRY(run_many(*device->device, {jobs, count}));
         for (size_t i = 0; i < count; i++) results[i] = made[i].release();
         return {};

@@ -11,9 +11,11 @@
 
 #include "base/format.h"
 #include "base/phases.h"
+#include "device/cpu_machine.h"
 #include "device/devices.h"
 #include "device/slot_layout.h"
 #include "runtime/interp.h"
+#include "runtime/scheduler.h"
 #include "runtime/system.h"
 #include "runtime/watch.h"
 
@@ -417,6 +419,7 @@ class CpuDevice final : public Device {
 public:
     const DeviceInfo& info() const override { return info_; }
     const Usage& usage() const override { return usage_; }
+    std::map<std::string, u64> driver_calls() const override { return {}; }
 
     Result<void> prepare(bool) override { return {}; }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
@@ -425,6 +428,17 @@ public:
     }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
         return make_cpu_space(sizes);
+    }
+
+    // A worker a core; two at the least, so that processes of a machine do run at once.
+    Result<MachineShape> machine_shape() override {
+        return MachineShape{first_worker + std::max(2u, info_.lanes), 1};
+    }
+    Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
+                                                  SystemMemory& pages) override {
+        MachineShape shape = TRY(machine_shape());
+        return make_cpu_machine(address_of(&system), address_of(&pages), shape.warps,
+                                rt::run_machine);
     }
 
     // A thread a core; each takes the next process that nobody has taken. One part after another.

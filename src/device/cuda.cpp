@@ -14,6 +14,7 @@ namespace {
 // What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
 // more than those bring.
 constexpr u32 gang_registers = 64;
+constexpr u32 resident_registers = gang_registers;
 constexpr u32 solo_registers = 255;
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
@@ -128,6 +129,9 @@ Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
     return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
 }
+Result<const Kernel*> CudaDevice::resident_kernel() {
+    return kernel("gpurun_resident", resident_ptx(info_.capability), resident_registers);
+}
 
 Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
     using namespace std::chrono;
@@ -139,8 +143,7 @@ Result<std::optional<double>> CudaDevice::wait(const RunControl& control, Device
         cuda::Status status = driver_.stream_query(stream_);
         auto now = steady_clock::now();
         if (status != cuda::not_ready) {
-            if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
-            TRY(check(status, "running a kernel"));
+            TRY(check_end(status, "running a kernel"));
             if (stopped || is_parking || control.wants_stop()) TRY(stop_.set(stop_none));
             if (!stopped) return std::optional<double>();
             return std::optional(duration<double>(now - *stopped).count());

@@ -24,38 +24,47 @@ inline constexpr u32 warp_lanes = 32;
 
 // ---- what is owned -----------------------------------------------------------------
 
+// What a device has in use.
+struct Account {
+    Usage usage;
+    // A kernel runs that does not end: whatever frees something would wait for it for ever, so
+    // that is left to the end of the process.
+    bool is_lost = false;
+};
+
 class Buffer {
 public:
     Buffer() = default;
-    // The device's usage outlives it.
-    Buffer(const Driver* driver, DevicePointer at, u64 size, Usage* usage)
-        : driver_(driver), usage_(usage), at_(at), size_(size) {
-        usage->bytes += size;
-        usage->peak_bytes = std::max(usage->peak_bytes, usage->bytes);
+    // The device's account outlives it.
+    Buffer(const Driver* driver, DevicePointer at, u64 size, Account* account)
+        : driver_(driver), account_(account), at_(at), size_(size) {
+        Usage& usage = account->usage;
+        usage.bytes += size;
+        usage.peak_bytes = std::max(usage.peak_bytes, usage.bytes);
     }
     Buffer(Buffer&& other) noexcept
         : driver_(other.driver_),
-          usage_(other.usage_),
+          account_(other.account_),
           at_(std::exchange(other.at_, 0)),
           size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(driver_, other.driver_);
-        std::swap(usage_, other.usage_);
+        std::swap(account_, other.account_);
         std::swap(at_, other.at_);
         std::swap(size_, other.size_);
         return *this;
     }
     ~Buffer() {
-        if (!at_) return;
+        if (!at_ || account_->is_lost) return;
         driver_->memory_free(at_);
-        usage_->bytes -= size_;
+        account_->usage.bytes -= size_;
     }
     DevicePointer at() const { return at_; }
     u64 size() const { return size_; }
 
 private:
     const Driver* driver_ = nullptr;
-    Usage* usage_ = nullptr;
+    Account* account_ = nullptr;
     DevicePointer at_ = 0;
     u64 size_ = 0;
 };
@@ -166,7 +175,7 @@ class CudaDevice final : public Device {
 public:
     CudaDevice(const Driver* driver, int device) : driver_(*driver), device_(device) {}
     ~CudaDevice() override {
-        if (!context_) return;
+        if (!context_ || account_.is_lost) return;
         driver_.context_set(context_);
         stop_.release();
         checks_.release();
@@ -178,7 +187,8 @@ public:
     Result<void> open();
 
     const DeviceInfo& info() const override { return info_; }
-    const Usage& usage() const override { return usage_; }
+    const Usage& usage() const override { return account_.usage; }
+    std::map<std::string, u64> driver_calls() const override { return driver_.calls(); }
     Result<void> prepare(bool for_bursts) override {
         TRY(check(driver_.context_set(context_), "using the context"));
         TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
@@ -186,6 +196,9 @@ public:
     }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
+    Result<MachineShape> machine_shape() override;
+    Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
+                                                  SystemMemory& pages) override;
     Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                    const RunControl& control) override;
 
@@ -206,7 +219,7 @@ public:
                 what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
         }
         TRY(check(status, "allocating device memory"));
-        return Buffer(&driver_, at, size, &usage_);
+        return Buffer(&driver_, at, size, &account_);
     }
     Result<Buffer> allocate_zeroed(u64 size, const char* what) {
         Buffer buffer = TRY(allocate(size, what));
@@ -222,12 +235,12 @@ public:
     }
     Result<void> copy_in(DevicePointer to, const void* from, u64 size) {
         if (size == 0) return {};
-        usage_.bytes_in += size;
+        account_.usage.bytes_in += size;
         return check(driver_.copy_to_device(to, from, size, stream_), "copying to the device");
     }
     Result<void> copy_out(void* to, DevicePointer from, u64 size) {
         if (size == 0) return {};
-        usage_.bytes_out += size;
+        account_.usage.bytes_out += size;
         TRY(check(driver_.copy_to_host(to, from, size, stream_), "copying from the device"));
         return check(driver_.stream_synchronize(stream_), "copying from the device");
     }
@@ -239,10 +252,11 @@ public:
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
+    Result<const Kernel*> resident_kernel();
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
                         void* params) {
         void* arguments[] = {params};
-        usage_.launches++;
+        account_.usage.launches++;
         return check(driver_.launch(kernel.function, blocks, 1, 1, lanes, 1, 1, shared_bytes,
                                     stream_, arguments, nullptr),
                      "launching a kernel");
@@ -262,16 +276,31 @@ public:
         return u64(free);
     }
     StopWord& stop_word() { return stop_; }
+    const Driver& driver() const { return driver_; }
+    Handle context() const { return context_; }
+    // What was wrong with a kernel that has ended.
+    Result<void> check_end(cuda::Status status, const char* what) const {
+        if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
+        return check(status, what);
+    }
+    void count_launch() { account_.usage.launches++; }
+    // Nothing of it is of use any more (Account::is_lost).
+    void give_up() { account_.is_lost = true; }
 
 private:
     const Driver& driver_;
     int device_;
     Handle context_ = nullptr, stream_ = nullptr;
     DeviceInfo info_;
-    Usage usage_;
+    Account account_;
     StopWord stop_;
     CheckMemory checks_;
     std::map<std::string, Kernel> kernels_;
 };
+
+// A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by
+// their addresses.
+Result<std::unique_ptr<Machine>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
+                                                   DevicePointer system, DevicePointer pages);
 
 }  // namespace gpurun::device

@@ -17,10 +17,14 @@ Result<const Driver*> open() {
             "no CUDA driver: libcuda.so.1 was not found; install NVIDIA's driver, or use --device "
             "cpu"};
     static Driver driver;
-#define F(name, symbol, parameters)                                                \
-    driver.name = reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)); \
-    if (!driver.name)                                                              \
-        return Error{"the CUDA driver is too old: it has no " #symbol              \
+#define F(name, symbol, parameters) \
+    driver.name.set(reinterpret_cast<Status(*) parameters>(dlsym(library, #symbol)));
+    GPURUN_CUDA_FUNCTIONS(F)
+    GPURUN_CUDA_NEWER_FUNCTIONS(F)
+#undef F
+#define F(name, symbol, parameters)                                   \
+    if (!driver.name)                                                 \
+        return Error{"the CUDA driver is too old: it has no " #symbol \
                      "; version 11.0 or later is needed"};
     GPURUN_CUDA_FUNCTIONS(F)
 #undef F
@@ -36,6 +40,16 @@ Result<const Driver*> open() {
 }
 
 }  // namespace
+
+std::map<std::string, u64> Driver::calls() const {
+    std::map<std::string, u64> all;
+#define F(name, symbol, parameters) \
+    if (u64 count = name.calls()) all[#symbol] = count;
+    GPURUN_CUDA_FUNCTIONS(F)
+    GPURUN_CUDA_NEWER_FUNCTIONS(F)
+#undef F
+    return all;
+}
 
 Result<void> Driver::check(Status status, const char* what) const {
     if (status == 0) return {};

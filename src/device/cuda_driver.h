@@ -1,7 +1,9 @@
 // The CUDA driver's functions, opened at run time: no toolkit is needed to build or to run.
-// Every function used is one row; every call is checked and its failure translated.
+// Every function used is one row; every call is counted and checked and its failure translated.
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <string>
 
 #include "base/ints.h"
@@ -44,6 +46,10 @@ inline constexpr Status out_of_memory = 2;
     F(stream_destroy, cuStreamDestroy_v2, (Handle stream))                                        \
     F(stream_query, cuStreamQuery, (Handle stream))                                               \
     F(stream_synchronize, cuStreamSynchronize, (Handle stream))                                   \
+    F(event_create, cuEventCreate, (Handle * event, unsigned flags))                              \
+    F(event_destroy, cuEventDestroy_v2, (Handle event))                                           \
+    F(event_record, cuEventRecord, (Handle event, Handle stream))                                 \
+    F(event_synchronize, cuEventSynchronize, (Handle event))                                      \
     F(module_load, cuModuleLoadData, (Handle * module, const void* image))                        \
     F(module_unload, cuModuleUnload, (Handle module))                                             \
     F(module_function, cuModuleGetFunction, (Handle * function, Handle module, const char* name)) \
@@ -56,6 +62,9 @@ inline constexpr Status out_of_memory = 2;
       (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,      \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** params,   \
        void** extra))                                                                             \
+    F(launch_cooperative, cuLaunchCooperativeKernel,                                              \
+      (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,      \
+       unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** params))  \
     F(link_create, cuLinkCreate_v2, (unsigned count, int* options, void** values, Handle* link))  \
     F(link_add, cuLinkAddData_v2,                                                                 \
       (Handle link, int type, void* data, usize size, const char* name, unsigned count,           \
@@ -65,11 +74,40 @@ inline constexpr Status out_of_memory = 2;
     F(error_name, cuGetErrorName, (Status status, const char** name))                             \
     F(error_text, cuGetErrorString, (Status status, const char** text))
 
+// Those that a driver may lack.
+#define GPURUN_CUDA_NEWER_FUNCTIONS(F)           \
+    F(stream_wait_value, cuStreamWaitValue32_v2, \
+      (Handle stream, DevicePointer at, u32 value, unsigned flags))
+
+template <class Signature>
+class Function;
+template <class... Parameters>
+class Function<Status(Parameters...)> {
+public:
+    using Pointer = Status (*)(Parameters...);
+
+    Status operator()(Parameters... parameters) const {
+        calls_.fetch_add(1, std::memory_order_relaxed);
+        return pointer_(parameters...);
+    }
+    explicit operator bool() const { return pointer_ != nullptr; }
+    void set(Pointer pointer) { pointer_ = pointer; }
+    u64 calls() const { return calls_.load(std::memory_order_relaxed); }
+
+private:
+    Pointer pointer_ = nullptr;
+    mutable std::atomic<u64> calls_ = 0;
+};
+
 struct Driver {
-#define F(name, symbol, parameters) Status(*name) parameters = nullptr;
+#define F(name, symbol, parameters) Function<Status parameters> name;
     GPURUN_CUDA_FUNCTIONS(F)
+    GPURUN_CUDA_NEWER_FUNCTIONS(F)
 #undef F
     int version = 0;
+
+    // How often each function was called, by its symbol; those that were.
+    std::map<std::string, u64> calls() const;
 
     // An Error where `status` is one: "CUDA: what: text (CUDA_ERROR_NAME)".
     Result<void> check(Status status, const char* what) const;

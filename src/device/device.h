@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "abi/burst.h"
 #include "abi/layout.h"
+#include "abi/machine.h"
 #include "abi/system.h"
 #include "base/result.h"
 
@@ -136,6 +138,32 @@ struct BurstOutcome {
     double busy = 0;  // share of the lanes' time in which they had a process
 };
 
+// What a resident launch has.
+struct MachineShape {
+    u32 warps = 0;  // service warps too (abi/machine.h)
+    u32 lanes = 0;  // of each
+};
+
+// One launch that runs until it is told to park. The host talks to it by way of its mailbox. One
+// thread at a time drives it; any may call wake().
+class Machine {
+public:
+    virtual ~Machine() = default;  // parks it first
+    virtual Mailbox& mailbox() = 0;
+    // Begins, or goes on after it has parked, which it does by itself where the device has a
+    // watchdog. A request to stop in the mailbox is whoever's who made it: it stays.
+    virtual Result<void> launch() = 0;
+    // Sleeps until the bell is no longer `seen`, somebody calls wake(), the launch has ended, or
+    // `deadline`. A wake() that nobody waited for ends the next wait at once.
+    virtual Result<void> wait(u32 seen,
+                              std::optional<std::chrono::steady_clock::time_point> deadline) = 0;
+    // How long wait() looks at the bell before it sleeps; not at all unless told.
+    virtual void set_spin(std::chrono::microseconds time) = 0;
+    virtual void wake() = 0;
+    // Has the launch ended? What was wrong with it, if anything. True before the first launch.
+    virtual Result<bool> has_parked() = 0;
+};
+
 // What a device has done so far. Nothing on the CPU, whose memory is the host's.
 struct Usage {
     u64 launches = 0;                 // of kernels
@@ -148,11 +176,20 @@ public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     virtual const Usage& usage() const = 0;
+    // How often each function of the device's driver was called, by this process, by name. Nothing
+    // on the CPU.
+    virtual std::map<std::string, u64> driver_calls() const = 0;
     // Gets ready what runs of this thread need, so that their time limits are theirs: for bursts,
     // or for spaces. Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
+    // What a resident launch would have here. From then on info().memory_free is what its system
+    // memory and page memory may take.
+    virtual Result<MachineShape> machine_shape() = 0;
+    // A machine whose memory the host has made ready; both outlive it.
+    virtual Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
+                                                          SystemMemory& pages) = 0;
     // All parts in one launch.
     virtual Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                            const RunControl& control) = 0;

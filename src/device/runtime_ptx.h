@@ -10,5 +10,7 @@ namespace gpurun {
 std::string_view gang_ptx(unsigned capability, bool is_deep);
 // gpurun_solo; deep: for stacks that use more than stack_window.
 std::string_view solo_ptx(bool is_deep);
+// gpurun_resident.
+std::string_view resident_ptx(unsigned capability);
 
 }  // namespace gpurun

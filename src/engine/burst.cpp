@@ -176,14 +176,12 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.words[process_block] = 0;  // each process gets its own
     burst.words[process_canaries] = last_canary_;
     burst.stack_slots = options_.stack_slots;
-    for (const auto& instance : instances_) {
-        for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
-            device::BurstMemory& memory = burst.memories.emplace_back();
-            memory.record = instance->memories_[i].at;
-            u64 base = TRY(read_wide(memory.record + memory_base)),
-                size = TRY(read_wide(memory.record + memory_bytes));
-            memory.data = TRY(read_until_zeros(*space_, base, size));
-        }
+    for (const Extern& made : all_memories()) {
+        device::BurstMemory& memory = burst.memories.emplace_back();
+        memory.record = made.at;
+        u64 base = TRY(read_wide(memory.record + memory_base)),
+            size = TRY(read_wide(memory.record + memory_bytes));
+        memory.data = TRY(read_until_zeros(*space_, base, size));
     }
     burst.is_watched = options_.is_watched;
     burst.thread = current_.at;
@@ -193,6 +191,29 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     return burst;
 }
 
+Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
+                               const BurstOptions& options, const device::RunControl& control) {
+    Template made;
+    if (has_initialiser(*module, options)) made.system = TRY(make_template_system(options));
+    made.store = TRY(Store::create(store_options(*module, options), template_device(),
+                                   made.system ? &made.system->memory() : nullptr));
+    Store& store = *made.store;
+    TRY(store.offer(options.host_functions));
+    std::vector<Extern> imports = TRY(store.system_imports(*module));
+    auto [instance, completion] = TRY(store.instantiate(module, imports, control));
+    if (completion.kind == Completion::Kind::returned && calls_initialize(*module, options))
+        completion = TRY(store.call(*store.find_export(*instance, "_initialize"), {}, control));
+    if (completion.kind != Completion::Kind::returned)
+        return Error{"its initialisation failed: " + completion.to_string()};
+    if (made.system) TRY(check_silent(store, *made.system));
+    std::optional<Extern> func = store.find_export(*instance, options.function);
+    if (!func || func->kind != wasm::ExternKind::func)
+        return Error{format("no exported function \"%s\"", options.function.c_str())};
+    made.instance = instance;
+    made.func = *func;
+    return made;
+}
+
 Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
                               const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
@@ -200,31 +221,21 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     std::vector<std::optional<System>> systems;
     for (const auto& [module, options] : jobs) {
         TRY(check_memories(device.info(), *module));
-        std::optional<System> template_system;
-        if (has_initialiser(*module, options)) template_system = TRY(make_template_system(options));
-        std::unique_ptr<Store> store =
-            TRY(Store::create(store_options(*module, options), template_device(),
-                              template_system ? &template_system->memory() : nullptr));
-        TRY(store->offer(options.host_functions));
-        std::vector<Extern> imports = TRY(store->system_imports(*module));
-        Store::Instantiated made = TRY(store->instantiate(module, imports, control));
-        if (made.completion.kind == Completion::Kind::returned &&
-            calls_initialize(*module, options))
-            made.completion =
-                TRY(store->call(*store->find_export(*made.instance, "_initialize"), {}, control));
-        if (made.completion.kind != Completion::Kind::returned)
-            return Error{"its initialisation failed: " + made.completion.to_string()};
-        if (template_system) TRY(check_silent(*store, *template_system));
-        std::optional<Extern> func = store->find_export(*made.instance, options.function);
-        if (!func || func->kind != wasm::ExternKind::func)
-            return Error{format("no exported function \"%s\"", options.function.c_str())};
-        TRY(check_count(device.info(), store->type_of(*func), options.processes));
-        std::vector<u32> arguments = TRY(argument_words(store->type_of(*func), options));
-        bursts.push_back(TRY(store->make_burst(*func, std::move(arguments), options.processes)));
+        Template made = TRY(make_template(module, options, control));
+        const wasm::FuncType& type = made.store->type_of(made.func);
+        TRY(check_count(device.info(), type, options.processes));
+        std::vector<u32> arguments = TRY(argument_words(type, options));
+        bursts.push_back(
+            TRY(made.store->make_burst(made.func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
         bursts.back().words[bursts.back().thread + thread_is_looked_at] = options.dump.has_value();
-        parts.push_back(
-            {std::move(template_system), std::move(store), *func, options.processes, {}, 0, {}});
+        parts.push_back({std::move(made.system),
+                         std::move(made.store),
+                         made.func,
+                         options.processes,
+                         {},
+                         0,
+                         {}});
         systems.emplace_back();
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
@@ -270,6 +281,7 @@ Completion BurstReport::of(u32 process, u32 job) const {
         case ThreadState::ready:
         case ThreadState::outgrown:
         case ThreadState::sleeping:
+        case ThreadState::blocked:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
     if (std::optional<Frame> frame = part.store->frame_at(words[result_pc]))

@@ -40,6 +40,17 @@ struct BurstJob {
     BurstOptions options;
 };
 
+// What the processes of a job begin as: an instance that was made on the CPU, whatever device they
+// are for.
+struct Template {
+    std::optional<System> system;  // what its initialisers used
+    std::unique_ptr<Store> store;
+    Instance* instance = nullptr;
+    Extern func;  // that they call
+};
+Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
+                               const BurstOptions& options, const device::RunControl& control);
+
 // How each process of each job ended.
 class BurstReport {
 public:

@@ -42,12 +42,10 @@ Result<void> Store::move_to(std::unique_ptr<device::Space> space) {
     TRY(copy_words(0, heap_next));
     TRY(copy_words(heap_end, next_word_));
     TRY(copy_words(free_end_, words_));
-    for (const auto& instance : instances_) {
-        for (usize i = instance->module_->imported_memories; i < instance->memories_.size(); i++) {
-            u64 base = TRY(read_wide(instance->memories_[i].at + memory_base));
-            u64 size = TRY(read_wide(instance->memories_[i].at + memory_bytes));
-            TRY(copy_bytes(base, base + size));
-        }
+    for (const Extern& memory : all_memories()) {
+        u64 base = TRY(read_wide(memory.at + memory_base));
+        u64 size = TRY(read_wide(memory.at + memory_bytes));
+        TRY(copy_bytes(base, base + size));
     }
     space_ = std::move(space);
     return {};

@@ -372,7 +372,7 @@ Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
         return {};  // somebody else asked for it before
     Result<std::vector<u8>> bytes = image_->read_block(node.host_id, me.request_at);
     if (!bytes || !is_there || next_brought_ + file_block > memory_->size())
-        return write_value<u32>(*memory_, at + offsetof(ProcessBlock, request_failed), 1);
+        return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
     TRY(memory_->write(next_brought_, *bytes));
     TRY(write_value(*memory_, entry, Handle(next_brought_ >> handle_shift)));
     next_brought_ += file_block;

@@ -327,8 +327,34 @@ Result<void> Store::begin_call(const Extern& func, std::span<const Value> argume
         u32 count = translate::words_of(type.params[i]);
         words.insert(words.end(), arguments[i].bits.word, arguments[i].bits.word + count);
     }
+    return begin_thread(entry_of(func), instances_[ref_instance(func.at) - 1]->at_, words);
+}
+
+u32 Store::entry_of(const Extern& func) const {
     const Instance& instance = *instances_[ref_instance(func.at) - 1];
-    return begin_thread(codes_[instance.code_].entries[ref_function(func.at)], instance.at_, words);
+    return codes_[instance.code_].entries[ref_function(func.at)];
+}
+
+Result<u32> Store::most_frame_slots() {
+    u32 most = 0;
+    for (const LoadedCode& code : codes_) {
+        for (usize i = code.module->imported_funcs; i < code.entries.size(); i++) {
+            u64 enter = 0;
+            TRY(space_->read_code(code.entries[i], {&enter, 1}));
+            CHECK(CodeOp(op_of(enter)) == CodeOp::enter);
+            most = std::max<u32>(most, c_of(enter));
+        }
+    }
+    return most;
+}
+
+std::vector<Extern> Store::all_memories() const {
+    std::vector<Extern> memories = provided_memories_;
+    for (const auto& instance : instances_)
+        memories.insert(memories.end(),
+                        instance->memories_.begin() + instance->module_->imported_memories,
+                        instance->memories_.end());
+    return memories;
 }
 
 Result<Completion> Store::call(const Extern& func, std::span<const Value> arguments,
@@ -383,6 +409,7 @@ Result<Completion> Store::complete(ThreadState state) {
         case ThreadState::ready:
         case ThreadState::outgrown:
         case ThreadState::sleeping:
+        case ThreadState::blocked:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
     completion.backtrace = TRY(backtrace());
@@ -392,10 +419,9 @@ Result<Completion> Store::complete(ThreadState state) {
 Result<u32> Store::exit_code() {
     CHECK(system_ != nullptr);
     Handle block = TRY(read_word(process_block));
-    u32 code = 0;
-    TRY(system_->read((u64(block) << handle_shift) + offsetof(ProcessBlock, exit_code),
-                      {reinterpret_cast<u8*>(&code), sizeof code}));
-    return code;
+    ProcessBlock me;
+    TRY(system_->read(u64(block) << handle_shift, {reinterpret_cast<u8*>(&me), sizeof me}));
+    return me.exit_code;
 }
 
 const Store::LoadedCode* Store::find_code(u32 position) const {

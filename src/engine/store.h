@@ -106,7 +106,8 @@ public:
     // Functions of the host that modules may import; once, before them.
     Result<void> offer(std::span<const HostFunction> functions);
     // What a module imports, as far as the host or the runtime offers it: WASI, and the module
-    // gpu. An Error names the first import that nobody offers.
+    // gpu; memories are made as the module wants them. An Error names the first import that nobody
+    // offers.
     Result<std::vector<Extern>> system_imports(const wasm::Module& module);
 
     // Imports in the module's order. An Error means that it could not be linked; whatever
@@ -147,6 +148,10 @@ public:
         current_number_ = number;
     }
     device::Space& space() { return *space_; }
+    // Position of a function's code.
+    u32 entry_of(const Extern& func) const;
+    // What the frame of a function needs at the most, of all that are loaded.
+    Result<u32> most_frame_slots();
     // What is left of a call's fuel; a call that ran out goes on once it has more.
     Result<u64> fuel();
     Result<void> set_fuel(u64 fuel);
@@ -207,6 +212,8 @@ private:
     Result<Extern> make_table(const wasm::Table& table, const std::vector<u32>& types);
     Result<Extern> make_memory(const wasm::MemoryType& memory);
     Result<void> write_instance(Instance& instance);
+    // Each once, whoever imports them.
+    std::vector<Extern> all_memories() const;
     Result<void> begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words);
     Result<std::vector<Frame>> backtrace();
     Result<u32> exit_code();
@@ -232,6 +239,7 @@ private:
     std::vector<LoadedCode> codes_;
     std::unordered_map<const wasm::Module*, u32> code_of_;
     std::vector<std::unique_ptr<Instance>> instances_;
+    std::vector<Extern> provided_memories_;  // that modules import and no instance made
     u32 next_code_ = first_free_position;
     u64 next_word_ = 0, words_ = 0;
     u64 free_end_ = 0;  // then comes the first stack

@@ -15,6 +15,8 @@ namespace {
 constexpr SystemRow rows[] = {
 #define WASI(name, parameters, results) {"wasi_snapshot_preview1", #name, parameters, results},
 #define GPU(name, parameters, results) {"gpu", #name, parameters, results},
+#define WASIX(name, parameters, results) {"wasix_32v1", #name, parameters, results},
+#define THREADS(name, import_name, parameters, results) {"wasi", import_name, parameters, results},
 #include "abi/system_calls.def"
 };
 
@@ -38,9 +40,9 @@ std::string type_list(const std::vector<wasm::ValType>& list, const char* keywor
 }
 
 std::string function_text(const std::string& name, const std::string& params,
-                          const std::string& results) {
-    return format("\n(func (export \"%s\")%s%s unreachable)", name.c_str(), params.c_str(),
-                  results.c_str());
+                          const std::string& results, const std::string& id = "") {
+    return format("\n(func %s (export \"%s\")%s%s unreachable)", id.c_str(), name.c_str(),
+                  params.c_str(), results.c_str());
 }
 
 std::shared_ptr<const wasm::Module> make_module(const std::string& functions) {
@@ -51,11 +53,23 @@ std::shared_ptr<const wasm::Module> make_module(const std::string& functions) {
     return std::move(*module);
 }
 
+// Names of different modules may be the same.
+std::string export_name(const SystemRow& row) {
+    return std::string(row.module) + "." + std::string(row.name);
+}
+
+// What traces of calls and of stacks show: the name alone, where that is clear.
+std::string shown_name(const SystemRow& row) {
+    bool is_first =
+        &row == std::ranges::find(rows, row.name, [](const SystemRow& r) { return r.name; });
+    return is_first ? std::string(row.name) : export_name(row);
+}
+
 std::shared_ptr<const wasm::Module> make_system_module() {
     std::string text;
     for (const SystemRow& row : rows)
-        text += function_text(std::string(row.name), type_list(row.parameters, "param"),
-                              type_list(row.results, "result"));
+        text += function_text(export_name(row), type_list(row.parameters, "param"),
+                              type_list(row.results, "result"), "$" + shown_name(row));
     return make_module(text);
 }
 
@@ -65,12 +79,26 @@ const SystemRow* find_row(const wasm::Import& import) {
     return nullptr;
 }
 
+// "a, b and c": the modules that have rows, in their order.
+std::string offered() {
+    std::vector<std::string_view> modules;
+    for (const SystemRow& row : rows)
+        if (std::ranges::find(modules, row.module) == modules.end()) modules.push_back(row.module);
+    std::string text;
+    for (usize i = 0; i < modules.size(); i++)
+        text += std::string(i == 0                    ? ""
+                            : i + 1 == modules.size() ? " and "
+                                                      : ", ") +
+                std::string(modules[i]);
+    return text;
+}
+
 Error unknown(const wasm::Import& import) {
     bool is_known = std::ranges::any_of(
         rows, [&](const SystemRow& row) { return row.module == import.module; });
     return {format("unknown import \"%s\" \"%s\"; %s", import.module.c_str(), import.name.c_str(),
                    is_known ? "that module has no such function"
-                            : "the runtime offers wasi_snapshot_preview1 and gpu")};
+                            : ("the runtime offers " + offered()).c_str())};
 }
 
 }  // namespace
@@ -113,13 +141,18 @@ Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
             imports.push_back(*find_export(*host_instance_, number));
             continue;
         }
+        if (import.kind == wasm::ExternKind::memory) {
+            provided_memories_.push_back(TRY(make_memory(module.memories[import.index])));
+            imports.push_back(provided_memories_.back());
+            continue;
+        }
         const SystemRow* row = find_row(import);
         if (row == nullptr || import.kind != wasm::ExternKind::func) return unknown(import);
         if (system_instance_ == nullptr) {
             system_module_ = system_module();
             system_instance_ = TRY(instantiate(system_module_, {}, {})).instance;
         }
-        imports.push_back(*find_export(*system_instance_, row->name));
+        imports.push_back(*find_export(*system_instance_, export_name(*row)));
     }
     return imports;
 }

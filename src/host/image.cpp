@@ -120,7 +120,7 @@ struct SystemImage::ColdFiles {
 class ImageBuilder {
 public:
     explicit ImageBuilder(const SystemOptions& options) : options_(options) {
-        max_warm_ = std::min(max_warm, options.arena_size / 4);
+        max_warm_ = std::min(options.warm_bytes, options.arena_size / 4);
     }
     Result<SystemImage> build();
 
@@ -502,7 +502,7 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
         return Handle{0};
     }
     Node node = make_node(NodeKind::file, directory.node, info);
-    bool is_warm = size <= cold_size && size <= max_warm_ - warm_;
+    bool is_warm = size <= options_.warm_file && size <= max_warm_ - warm_;
     if (is_warm && !read_file(directory.file.get(), name, size)) {
         // Reading it fails when a program tries.
         image_.unreadable_++;

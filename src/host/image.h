@@ -48,6 +48,7 @@ struct SystemOptions {
     bool is_live = false, keeps_files = false, is_traced = false;
     std::optional<u64> seed;
     u64 arena_size = 0;
+    u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those
     u32 debug_capacity = 0;
 };
 

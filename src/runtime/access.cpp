@@ -2,6 +2,7 @@
 // atomics.
 #include "runtime/simd.h"
 #include "runtime/state.h"
+#include "runtime/wait.h"
 
 namespace gpurun::rt {
 namespace {
@@ -34,6 +35,8 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
     word(thread, thread_wait_result) = index_of(p, r.fp) + a_of(w);
     set<u64>(thread, thread_wait_address, u64(at - p.bytes));
     set<s64>(thread, thread_wait_timeout, get<s64>(r.fp, slots >> 16));
+    word(thread, thread_wait_width) = sizeof(T);
+    set<u64>(thread, thread_wait_value, u64(get<T>(r.fp, slots & 0xffff)));
     word(thread, thread_state) = u32(ThreadState::waiting);
     r.pc += 3;
     return Outcome::leave;
@@ -42,6 +45,13 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
 // Wakes threads of this process that wait at `at`, at most `limit`.
 u32 atomic_notify(const Process& p, u8* at, u32 limit) {
     u32 woken = 0;
+    if (has_machine(p)) {
+        const Machine m = machine_of(p);
+        const u32 process = m.task(word(p.words, process_task)).process;
+        const u64 key = wait_key(WaitFor::memory, process, u64(at - p.bytes));
+        one_by_one([&] { woken = wake(m, key, limit); });
+        return woken;
+    }
     for (u32 index = word(p.words, process_threads); index != 0 && woken < limit;
          index = word(p.words, index + thread_next)) {
         u32* thread = word_at(p.words, index);

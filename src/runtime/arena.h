@@ -36,9 +36,9 @@ inline u64 block_size(u64 size) { return least_block << class_of(size); }
 
 // Takes a block off a list. 0: it is empty. Ends: a failed exchange means that another's succeeded.
 inline Handle pop_block(const Process& p, u64* list) {
-    for (u64 head = load_shared(list); u32(head) != 0;) {
-        u32 next = load_shared(at_handle<u32>(p, u32(head)));
-        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | next);
+    for (u64 head = load_relaxed(list); u32(head) != 0;) {
+        u32 next = load_relaxed(at_handle<u32>(p, u32(head)));
+        u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
         if (found == head) return u32(head);
         head = found;
     }
@@ -85,9 +85,9 @@ inline void give_block(const Process& p, Handle handle, u64 size) {
     u64 bytes = least_block << size_class;
     if (word(p.words, process_canaries) != 0) fill_system(at_handle<u8>(p, handle), 0xde, bytes);
     u64* list = &system.free_lists[lane_shard() % heap_shards][size_class];
-    for (u64 head = load_shared(list);;) {
-        store_shared(at_handle<u32>(p, handle), u32(head));
-        u64 found = compare_exchange(list, head, ((head >> 32) + 1) << 32 | handle);
+    for (u64 head = load_relaxed(list);;) {
+        store_relaxed(at_handle<u32>(p, handle), u32(head));
+        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | handle);
         if (found == head) break;
         head = found;
     }

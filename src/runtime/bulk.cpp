@@ -40,8 +40,6 @@ struct Range {
     }
 };
 
-u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
-
 Outcome memory_grow(const Process& p, u32* thread, Registers& r, u64 w) {
     u32 at = word(r.instance, low_of(p.code[r.pc + 1]));
     u32* record = word_at(p.words, at);
@@ -50,8 +48,10 @@ Outcome memory_grow(const Process& p, u32* thread, Registers& r, u64 w) {
     u64 most = get<u64>(record, memory_max_pages),
         here = get<u64>(record, memory_capacity) >> page_bits;
     bool fits = pages <= most && delta <= most - pages;
-    if (fits && pages + delta > here) {
-        if (word(p.words, process_clipped) & clipped_memory) {
+    const u32 clipped = word(p.words, process_clipped);
+    const bool is_held = (clipped & clipped_shared) && delta > 0;
+    if (fits && (pages + delta > here || is_held)) {
+        if (is_held || (clipped & clipped_memory)) {
             word(thread, thread_state) = u32(ThreadState::outgrown);
             return Outcome::leave;
         }

@@ -44,8 +44,8 @@ Errno own_file(const Call& call, u32 fd, u64 rights, Descriptor*& file) {
 
 Outcome filestat_set_size(Call& call, u32 fd, u64 size) {
     Descriptor* file;
-    if (call.me->request_failed) {
-        call.me->request_failed = 0;
+    if (call.my->request_failed) {
+        call.my->request_failed = 0;
         return call.done(Errno::io);
     }
     Errno error = own_file(call, fd, right_fd_filestat_set_size, file);
@@ -74,13 +74,13 @@ Outcome allocate_range(Call& call, u32 fd, u64 offset, u64 length) {
 
 Errno seek(const Call& call, Descriptor& file, s64 distance, u32 whence, u32 result_at) {
     u64 from = whence == whence_set   ? 0
-               : whence == whence_cur ? file.offset
+               : whence == whence_cur ? offset_of(call.p, file)
                                       : node_at(call.p, file.node)->size;
     if (whence > whence_end) return Errno::inval;
     s64 to;
     if (__builtin_add_overflow(s64(from), distance, &to) || to < 0) return Errno::inval;
     Errno error = call.put<u64>(result_at, u64(to));
-    if (error == Errno::success) file.offset = u64(to);
+    if (error == Errno::success) offset_of(call.p, file) = u64(to);
     return error;
 }
 
@@ -138,14 +138,14 @@ Outcome readdir(Call& call, const Descriptor& file, u32 buffer, u32 size, u64 co
     if (call.in(buffer, size) == nullptr) return call.done(Errno::fault);
     const Process& p = call.p;
     const Node* directory = node_at(p, file.node);
-    DirectoryWriter writer{call, buffer, size, u32(call.me->progress)};
-    if (call.me->progress != 0) cookie = (call.me->progress >> 32) + 2;
+    DirectoryWriter writer{call, buffer, size, u32(call.my->progress)};
+    if (call.my->progress != 0) cookie = (call.my->progress >> 32) + 2;
     for (; cookie < 2 && !writer.is_full(); cookie++) writer.dots(cookie + 1, directory);
     const DirEntry* entries = entries_of(p, directory);
     u32 i = first_entry_after(p, directory, cookie < 2 ? 0 : cookie - 2), turn = 0;
     for (; i < directory->content_count && !writer.is_full(); i++, turn++) {
         if (turn == entries_a_turn) {
-            call.me->progress = u64(entries[i - 1].serial) << 32 | writer.used;
+            call.my->progress = u64(entries[i - 1].serial) << 32 | writer.used;
             return call.again();
         }
         if (entries[i].node == 0) continue;

@@ -13,21 +13,21 @@ u32 copy_place(const ProcessBlock* me, Handle origin) {
 
 // Where the copy of a node of the base is, or could be put.
 u32 find_copy(const Owner& owner, Handle origin) {
-    const Handle* copies = at_handle<Handle>(owner.p, owner.me->copies);
-    u32 at = copy_place(owner.me, origin);
+    const Handle* copies = at_handle<Handle>(owner.p, owner.files->copies);
+    u32 at = copy_place(owner.files, origin);
     while (copies[at] != 0 && node_at(owner.p, copies[at])->origin != origin)
-        at = (at + 1) & (owner.me->copy_capacity - 1);
+        at = (at + 1) & (owner.files->copy_capacity - 1);
     return at;
 }
 
 // The private copy that was made of a node of the base, or 0.
 Handle copy_of(const Owner& owner, Handle origin) {
-    if (owner.me->copy_count == 0) return 0;
-    return at_handle<Handle>(owner.p, owner.me->copies)[find_copy(owner, origin)];
+    if (owner.files->copy_count == 0) return 0;
+    return at_handle<Handle>(owner.p, owner.files->copies)[find_copy(owner, origin)];
 }
 
 bool make_room_for_copy(const Owner& owner) {
-    ProcessBlock* me = owner.me;
+    ProcessBlock* me = owner.files;
     if (2 * me->copy_count < me->copy_capacity) return true;
     const Handle old_copies = me->copies;
     const u32 old_capacity = me->copy_capacity;
@@ -48,23 +48,23 @@ bool make_room_for_copy(const Owner& owner) {
 
 void add_copy(const Owner& owner, Handle copy) {
     u32 at = find_copy(owner, node_at(owner.p, copy)->origin);
-    at_handle<Handle>(owner.p, owner.me->copies)[at] = copy;
-    owner.me->copy_count++;
+    at_handle<Handle>(owner.p, owner.files->copies)[at] = copy;
+    owner.files->copy_count++;
 }
 
 // Those behind it move up, as far as they are not where they belong.
 void remove_copy(const Owner& owner, Handle copy) {
-    Handle* copies = at_handle<Handle>(owner.p, owner.me->copies);
-    const u32 mask = owner.me->copy_capacity - 1;
+    Handle* copies = at_handle<Handle>(owner.p, owner.files->copies);
+    const u32 mask = owner.files->copy_capacity - 1;
     u32 gap = find_copy(owner, node_at(owner.p, copy)->origin);
     for (u32 at = (gap + 1) & mask; copies[at] != 0; at = (at + 1) & mask) {
-        u32 wanted = copy_place(owner.me, node_at(owner.p, copies[at])->origin);
+        u32 wanted = copy_place(owner.files, node_at(owner.p, copies[at])->origin);
         if (((at - wanted) & mask) < ((at - gap) & mask)) continue;
         copies[gap] = copies[at];
         gap = at;
     }
     copies[gap] = 0;
-    owner.me->copy_count--;
+    owner.files->copy_count--;
 }
 
 Handle copy_node(const Owner& owner, Handle from) {
@@ -102,7 +102,7 @@ void replace_open(const Owner& owner, Handle old_node, Handle new_node) {
         descriptors[i].node = new_node;
         node_at(owner.p, new_node)->open_count++;
     }
-    Handle* roots = at_handle<Handle>(owner.p, owner.me->roots);
+    Handle* roots = at_handle<Handle>(owner.p, owner.files->roots);
     for (u32 i = 0; i < system_of(owner.p).preopen_count; i++)
         if (roots[i] == old_node) roots[i] = new_node;
 }
@@ -142,7 +142,7 @@ Handle make_node(const Owner& owner, NodeKind kind) {
     node->kind = kind;
     node->flags = node_is_changed;
     node->next_serial = 1;
-    node->inode = owner.me->next_inode++;
+    node->inode = owner.files->next_inode++;
     node->accessed = node->modified = node->changed = realtime_ns(owner.p);
     return made;
 }

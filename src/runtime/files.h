@@ -1,5 +1,6 @@
 // The file system of a process: nodes, what is in them, and how paths lead to them. Nothing here
-// knows of guests or descriptors; nothing is shared but the base, which nobody changes.
+// knows of guests or descriptors; what is shared but the base, which nobody changes, is locked by
+// whoever calls.
 #pragma once
 
 #include "abi/wasi.h"
@@ -13,7 +14,11 @@ using wasi::Errno;
 struct Owner {
     const Process& p;
     ProcessBlock* me;
+    ProcessBlock* files;  // whose roots, copies and inode numbers it has: its own, or an ancestor's
 };
+inline Owner owner_of(const Process& p, ProcessBlock* me) {
+    return {p, me, me->files != 0 ? at_handle<ProcessBlock>(p, me->files) : me};
+}
 
 inline Node* node_at(const Process& p, Handle node) { return at_handle<Node>(p, node); }
 inline DirEntry* entries_of(const Process& p, const Node* dir) {

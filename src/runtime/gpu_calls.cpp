@@ -19,11 +19,6 @@ GuestBlock* guest_block(const Call& call, u32 number) {
     return found->block == 0 ? nullptr : found;
 }
 
-Outcome give(const Call& call, u32 result) {
-    word(call.r.fp, 0) = result;
-    return call.done();
-}
-
 // A number up to `most` for a block of `size` bytes, and the block, as whoever had it last left it.
 // 0: there is none.
 u32 take_guest_block(const Call& call, u32 size, u32 most) {
@@ -54,22 +49,22 @@ u32 take_guest_block(const Call& call, u32 size, u32 most) {
 // The next piece of a block whose first `kept` bytes come from `from`, and the rest is zeros.
 // Progress is the block's number, and how many bytes are done. True: no more are left.
 bool fill_piece(Call& call, const u8* from, u32 kept) {
-    const GuestBlock* block = guest_block(call, u32(call.me->progress >> 32));
-    const u32 done = u32(call.me->progress), end = done < kept ? kept : block->size;
+    const GuestBlock* block = guest_block(call, u32(call.my->progress >> 32));
+    const u32 done = u32(call.my->progress), end = done < kept ? kept : block->size;
     const u32 count = end - done < chunk_bytes ? end - done : u32(chunk_bytes);
     call.r.chore = {at_handle<u8>(call.p, block->block) + done, done < kept ? from + done : nullptr,
                     count, 0};
-    call.me->progress += count;
+    call.my->progress += count;
     return done + count == block->size;
 }
 
 Outcome alloc_block(Call& call, u32 size) {
-    if (call.me->progress == 0) {
+    if (call.my->progress == 0) {
         u32 number = size == 0 ? 0 : take_guest_block(call, size, max_guest_blocks);
         if (number == 0) return give(call, 0);
-        call.me->progress = u64(number) << 32;
+        call.my->progress = u64(number) << 32;
     }
-    u32 number = u32(call.me->progress >> 32);
+    u32 number = u32(call.my->progress >> 32);
     return fill_piece(call, nullptr, 0) ? give(call, number) : call.again();
 }
 
@@ -90,17 +85,17 @@ Outcome realloc_block(Call& call, u32 number, u32 size) {
         free_block(call, number);
         return give(call, 0);
     }
-    if (call.me->progress == 0) {
+    if (call.my->progress == 0) {
         u32 other = take_guest_block(call, size, max_guest_blocks + 1);
         if (other == 0) return give(call, 0);
-        call.me->progress = u64(other) << 32;
+        call.my->progress = u64(other) << 32;
         old = guest_block(call, number);  // the table may have moved
     }
-    if (u32(call.me->progress) < size) {
+    if (u32(call.my->progress) < size) {
         fill_piece(call, at_handle<u8>(call.p, old->block), size < old->size ? size : old->size);
         return call.again();
     }
-    GuestBlock* other = guest_block(call, u32(call.me->progress >> 32));
+    GuestBlock* other = guest_block(call, u32(call.my->progress >> 32));
     give_block(call.p, old->block, old->size);
     *old = *other;
     other->block = 0;
@@ -114,7 +109,7 @@ Outcome copy_block(Call& call, bool is_read) {
     if (block == nullptr || !in_bounds(offset, count, block->size) ||
         call.in(address, count) == nullptr)
         return give(call, 0);
-    const u32 done = u32(call.me->progress);
+    const u32 done = u32(call.my->progress);
     const u32 piece = count - done < chunk_bytes ? count - done : u32(chunk_bytes);
     u8* bytes = at_handle<u8>(call.p, block->block) + offset + done;
     if (is_read) {
@@ -122,7 +117,7 @@ Outcome copy_block(Call& call, bool is_read) {
     } else {
         call.r.chore = {bytes, call.in(address + done, piece), piece, 0};
     }
-    call.me->progress = done + piece;
+    call.my->progress = done + piece;
     return done + piece == count ? give(call, count) : call.again();
 }
 

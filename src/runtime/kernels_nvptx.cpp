@@ -4,6 +4,11 @@
 
 // Nothing but the kernels is visible from outside, so that what is not used is not there.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+#include "runtime/state.h"
+// System calls, and what they need: small rather than fast, for the time it takes to assemble them.
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#include "runtime/wait.h"
+#pragma clang attribute pop
 #include "runtime/access.cpp"
 #include "runtime/bulk.cpp"
 #include "runtime/control.cpp"
@@ -12,7 +17,6 @@
 #include "runtime/object.cpp"
 #include "runtime/vector.cpp"
 #include "runtime/watch.h"
-// System calls: small rather than fast, for the time it takes to assemble them.
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #include "runtime/contents.cpp"
 #include "runtime/descriptors.cpp"
@@ -21,13 +25,29 @@
 #include "runtime/gpu_calls.cpp"
 #include "runtime/path_calls.cpp"
 #include "runtime/paths.cpp"
+#include "runtime/pipes.cpp"
 #include "runtime/poll.cpp"
+#include "runtime/process_calls.cpp"
+#include "runtime/processes.cpp"
 #include "runtime/random.cpp"
 #include "runtime/system.cpp"
 #include "runtime/trace.cpp"
 #include "runtime/transfer.cpp"
+#if GPURUN_RESIDENT
+#include "runtime/mailbox.cpp"
+#include "runtime/scheduler.cpp"
+#endif
 #pragma clang attribute pop
 #pragma clang attribute pop
+
+#if GPURUN_RESIDENT
+
+extern "C" [[clang::nvptx_kernel]] void gpurun_resident(gpurun::MachineParams params) {
+    using namespace gpurun::rt;
+    run_machine(params, global_thread() / warp_lanes);
+}
+
+#else
 
 namespace gpurun::rt {
 namespace {
@@ -402,3 +422,5 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
 #endif
 
 }  // namespace gpurun::rt
+
+#endif

@@ -1,6 +1,8 @@
 // What the runtime needs of its target. The only place that asks which target it is; each
 // platform file defines the same names:
 //
+//   may_be_resident                   whether this is, or may be, a resident machine
+//   lanes_are_processes               whether a warp runs several at once
 //   lane_stride                       words of neighbouring lanes interleave by this much
 //   StackWord, slot_stride            the same for the slots of stacks, wherever those are
 //   load_word<T>, load_slot<T>, …     numbers of one to four words or slots

@@ -2,6 +2,7 @@
 // neighbouring words, and the warp goes by one position a step.
 #pragma once
 
+#include "abi/machine.h"
 #include "base/ints.h"
 
 #ifndef GPURUN_LANES
@@ -11,12 +12,26 @@
 namespace gpurun::rt {
 
 inline constexpr bool stack_is_window = false;
+inline constexpr bool lanes_are_processes = true;
+#if GPURUN_RESIDENT
+inline constexpr bool may_be_resident = true;
+inline constexpr u32 lane_stride = 1;  // a process goes from lane to lane: its words lie together
+#else
+inline constexpr bool may_be_resident = false;
 inline constexpr u32 lane_stride = GPURUN_LANES;
+#endif
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
 // Stacks of up to gang_stack_slots are in the lane's local memory: its cache keeps what
 // was just written, where that of global memory does not. Deeper ones lie among the words.
-#if GPURUN_LOCAL_STACK
+// Those of the resident machine may be either.
+#if GPURUN_RESIDENT
+using StackWord = u32;
+inline constexpr u32 slot_stride = 1;
+inline constexpr u32 lane_stack_slots = resident_stack_slots;  // of local memory
+inline constexpr u32 longest_nap_ns = 20'000, longest_eager_nap_ns = 1'000,
+                     longest_mailbox_nap_ns = 1'000;
+#elif GPURUN_LOCAL_STACK
 using StackWord = __attribute__((address_space(5))) u32;
 inline constexpr u32 slot_stride = 1;
 #else

@@ -1,11 +1,15 @@
 // The host CPU as a platform: one lane, plain memory.
 #pragma once
 
+#include <linux/futex.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/ints.h"
 #include "runtime/chore.h"
@@ -13,11 +17,17 @@
 namespace gpurun::rt {
 
 inline constexpr bool stack_is_window = false;
+inline constexpr bool may_be_resident = true;
+inline constexpr bool lanes_are_processes = false;
 inline constexpr u32 lane_stride = 1;
 
 // Stacks lie among the words.
 using StackWord = u32;
 inline constexpr u32 slot_stride = lane_stride;
+inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for them
+// Of a warp that has nothing to do, and of those that are to be quick about it.
+inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
+                     longest_mailbox_nap_ns = 500'000;
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
     fprintf(stderr, "%s:%u: check failed (process %u, %u)\n", file, line, process, detail);
@@ -85,9 +95,66 @@ inline T compare_exchange(T* p, T expected, T value) {
     return expected;
 }
 template <class T>
+inline T compare_exchange_acquire(T* p, T expected, T value) {
+    __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+    return expected;
+}
+template <class T>
+inline T compare_exchange_release(T* p, T expected, T value) {
+    __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return expected;
+}
+template <class T>
 inline T fetch_add(T* p, T value) {
     return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
 }
+template <class T>
+inline T exchange(T* p, T value) {
+    return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL);
+}
+template <class T>
+inline T load_relaxed(const T* p) {
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+template <class T>
+inline void store_relaxed(T* p, T value) {
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+// Memory that the host's side of the mailbox sees too.
+template <class T>
+inline T load_mapped(const T* p) {
+    return load_shared(p);
+}
+template <class T>
+inline void store_mapped(T* p, T value) {
+    store_shared(p, value);
+}
+// In a loop that waits for somebody who is at work: others of this core's threads may be it.
+inline void pause() { sched_yield(); }
+inline void back_off(u32) { pause(); }
+inline void sleep_ns(u32 ns) {
+    timespec time{0, ns};
+    nanosleep(&time, nullptr);
+}
+
+// Lanes: one, which is the warp.
+inline constexpr u32 warp_lanes = 1;
+inline u32 lane_id() { return 0; }
+inline u32 ballot(bool value) { return value; }
+template <class T>
+inline T shuffle(T value, u32) {
+    return value;
+}
+inline void sync_warp() {}
+inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
+inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
+inline void do_part(const Chore& chore) { do_chore(chore); }
+// Lanes of a warp that came here together, one after another: whoever takes a lock does it so.
+template <class F>
+inline void one_by_one(F f) {
+    f();
+}
+
 inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
 inline u64 clock_ns() {
     timespec now;
@@ -100,6 +167,12 @@ inline u32 lane_shard() {
     static u32 threads = 0;
     static thread_local const u32 shard = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
     return shard;
+}
+
+// Whoever sleeps on the bell is a thread of this process.
+inline void ring_bell(u32* bell) {
+    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);  // pairs with CpuMachine::wait
+    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, ~0u >> 1, nullptr, nullptr, 0);
 }
 
 template <class T>

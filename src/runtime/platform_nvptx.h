@@ -61,6 +61,9 @@ inline u32 shuffle(u32 value, u32 from_lane) {
                  : "r"(value), "r"(from_lane));
     return result;
 }
+inline u64 shuffle(u64 value, u32 from_lane) {
+    return u64(shuffle(u32(value), from_lane)) | u64(shuffle(u32(value >> 32), from_lane)) << 32;
+}
 inline void sync_warp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 
 inline u32 warp_min(u32 value) {
@@ -98,16 +101,20 @@ inline Global<T>* global(T* p) {
     return (Global<T>*)p;
 }
 
-// A word of code, in halves. Code does not change while a kernel runs.
+// A word of code, in halves. Code does not change while a kernel runs; but to a resident one comes
+// more, where other things may have been before.
+#if GPURUN_RESIDENT
+#define CODE_LOAD "ld.global.v2.u32"
+#else
+#define CODE_LOAD "ld.global.nc.v2.u32"
+#endif
 inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
-    asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
+    asm(CODE_LOAD " {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
 // The same for a word that may never be needed: the load is issued here all the same.
 inline void fetch_ahead(const u64* code, u32 position, u32& low, u32& high) {
-    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(low), "=r"(high)
-                 : "l"(code + position));
+    asm volatile(CODE_LOAD " {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
 // The hardware faults on misaligned access: such ones go byte by byte.
@@ -221,8 +228,10 @@ inline void store_word(u32* at, T value) {
     store_wide<T>(global(at), lane_stride, value);
 }
 // Stacks may be in a memory of their own.
+#if !GPURUN_RESIDENT
 inline Global<u32>* stack_memory(u32* p) { return global(p); }
 inline const Global<u32>* stack_memory(const u32* p) { return global(p); }
+#endif
 template <class W>
 inline W* stack_memory(W* p) {
     return p;
@@ -297,7 +306,109 @@ inline u32 compare_exchange(u32* p, u32 expected, u32 value) {
 inline u64 compare_exchange(u64* p, u64 expected, u64 value) {
     return atom_cas(p, expected, value);
 }
-inline u32 fetch_add(u32* p, u32 value) { return atom_add(p, value); }
+// With less order, where that is enough: taking something needs what was written before it was put
+// there, putting something there needs what was written to be seen.
+inline u32 compare_exchange_acquire(u32* p, u32 expected, u32 value) {
+    u32 old;
+    asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(old)
+                 : "l"(p), "r"(expected), "r"(value)
+                 : "memory");
+    return old;
+}
+inline u64 compare_exchange_acquire(u64* p, u64 expected, u64 value) {
+    u64 old;
+    asm volatile("atom.acquire.gpu.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "l"(p), "l"(expected), "l"(value)
+                 : "memory");
+    return old;
+}
+inline u32 compare_exchange_release(u32* p, u32 expected, u32 value) {
+    u32 old;
+    asm volatile("atom.release.gpu.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(old)
+                 : "l"(p), "r"(expected), "r"(value)
+                 : "memory");
+    return old;
+}
+inline u64 compare_exchange_release(u64* p, u64 expected, u64 value) {
+    u64 old;
+    asm volatile("atom.release.gpu.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "l"(p), "l"(expected), "l"(value)
+                 : "memory");
+    return old;
+}
+inline u32 fetch_add(u32* p, u32 value) {
+    u32 old;
+    asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(p), "r"(value)
+                 : "memory");
+    return old;
+}
+inline u32 exchange(u32* p, u32 value) {
+    u32 old;
+    asm volatile("atom.acq_rel.gpu.exch.b32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(p), "r"(value)
+                 : "memory");
+    return old;
+}
+inline u64 load_relaxed(const u64* p) {
+    u64 value;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+inline void store_relaxed(u32* p, u32 value) {
+    asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
+inline void store_relaxed(u64* p, u64 value) {
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+inline void store_shared(u64* p, u64 value) {
+    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+// Memory that the host sees too.
+inline u32 load_mapped(const u32* p) {
+    u32 value;
+    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+    return value;
+}
+inline u64 load_mapped(const u64* p) {
+    u64 value;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+    return value;
+}
+inline void store_mapped(u32* p, u32 value) {
+    asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
+inline void store_mapped(u64* p, u64 value) {
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+// Only the device writes it.
+inline void ring_bell(u32* bell) { store_mapped(bell, load_mapped(bell) + 1); }
+// In a loop that waits for somebody who is at work.
+inline void pause() { asm volatile("nanosleep.u32 100;" ::: "memory"); }
+// The same where many may wait: less and less often.
+inline void back_off(u32 turn) {
+    asm volatile("nanosleep.u32 %0;" ::"r"(64u << (turn < 8 ? turn : 8)) : "memory");
+}
+// Lets other warps run meanwhile.
+inline void sleep_ns(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory"); }
+
+// Lanes of a warp that came here together, one after another: whoever takes a lock does it so.
+template <class F>
+inline void one_by_one(F f) {
+    u32 mask;
+    asm volatile("activemask.b32 %0;" : "=r"(mask)::"memory");
+    for (u32 left = mask; left != 0; left &= left - 1) {
+        if (lane_id() == lowest(left)) f();
+        asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
+    }
+}
+
 inline u64 fetch_add(u64* p, u64 value) {
     u64 old;
     asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
@@ -312,8 +423,6 @@ inline u64 clock_ns() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
-// Lets other warps run meanwhile.
-inline void sleep_ns(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 inline u32 lane_number() { return global_thread(); }
 inline u32 lane_shard() { return global_thread(); }  // of the heap's free lists
 

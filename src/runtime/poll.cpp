@@ -1,4 +1,5 @@
 // poll_oneoff: waiting for clocks, for input, and for room for output.
+#include "runtime/machine.h"
 #include "runtime/system.h"
 
 namespace gpurun::rt {
@@ -53,6 +54,20 @@ u64 due_at(const Call& call, const Subscription& subscription, u64 began) {
     return from + left < from ? ~u64{0} : from + left;
 }
 
+bool is_pipe_ready(const Call& call, PipeBlock* pipe, u32 type, Event& event) {
+    bool is_ready = false;
+    one_by_one([&] {
+        Lock lock(&pipe->lock);
+        const u64 there = pipe->written - pipe->read;
+        event.bytes = type == wasi::event_fd_read ? there : pipe_bytes - there;
+        const bool is_alone = type == wasi::event_fd_read ? pipe->writers == 0 : pipe->readers == 0;
+        event.flags = is_alone && (type != wasi::event_fd_read || there == 0);
+        is_ready = is_alone || event.bytes >= (type == wasi::event_fd_read ? 1 : pipe_atomic);
+    });
+    (void)call;
+    return is_ready;
+}
+
 // Is a descriptor ready? False: it will be when there is input.
 bool is_ready(const Call& call, const Subscription& subscription, Event& event) {
     Descriptor* file = descriptor(call, subscription.fd);
@@ -62,8 +77,11 @@ bool is_ready(const Call& call, const Subscription& subscription, Event& event) 
         event.error = Errno::badf;
     } else if (u64 needs = wasi::right_poll_fd_readwrite | right; (file->rights & needs) != needs) {
         event.error = Errno::notcapable;
+    } else if (Node* node = node_at(call.p, file->node); may_be_resident &&
+                                                         file->kind == DescriptorKind::stream &&
+                                                         node->flags & node_is_pipe) {
+        return is_pipe_ready(call, pipe_of(call.p, node), subscription.type, event);
     } else if (subscription.type == wasi::event_fd_read) {
-        Node* node = node_at(call.p, file->node);
         event.bytes = node->size > file->offset ? node->size - file->offset : 0;
         if (file->kind != DescriptorKind::stream || event.bytes > 0) return true;
         if (node->flags & node_is_ended || !system_of(call.p).is_live) {
@@ -78,6 +96,18 @@ bool is_ready(const Call& call, const Subscription& subscription, Event& event) 
     return true;
 }
 
+// One pipe wakes it; of several, it looks again and again.
+constexpr u64 look_again_ns = 2'000'000;
+Outcome wait_for_pipes(Call& call, u32 waits, const Subscription& awaited, u64 now, u64 deadline) {
+    const u64 soon = now + look_again_ns;
+    if (waits == 0) return call.wait_for(Request::time, 0, 0, deadline);
+    if (waits > 1) return call.wait_for(Request::time, 0, 0, deadline < soon ? deadline : soon);
+    const Handle node = descriptor(call, awaited.fd)->node;
+    return awaited.type == wasi::event_fd_read
+               ? call.wait_for(Request::pipe_data, node, 0, deadline)
+               : call.wait_for(Request::pipe_room, node, pipe_atomic, deadline);
+}
+
 }  // namespace
 
 Outcome call_poll(Call& call) {
@@ -87,10 +117,11 @@ Outcome call_poll(Call& call) {
         call.in(out, u64(count) * event_bytes) == nullptr || call.in(result_at, 4) == nullptr)
         return call.done(Errno::fault);
     u64 now = monotonic_ns(call.p);
-    if (call.me->progress == 0) call.me->progress = now;  // when it began
-    u64 began = call.me->progress, deadline = ~u64{0};
+    if (call.my->progress == 0) call.my->progress = now;  // when it began
+    u64 began = call.my->progress, deadline = ~u64{0};
     bool waits_for_input = false;
-    u32 ready = 0;
+    u32 ready = 0, waits = 0;
+    Subscription awaited{};
     for (u32 i = 0; i < count; i++) {
         Subscription subscription =
             read_subscription(call.in(in + i * subscription_bytes, subscription_bytes));
@@ -106,6 +137,8 @@ Outcome call_poll(Call& call) {
         } else if (subscription.type <= wasi::event_fd_write) {
             if (!is_ready(call, subscription, event)) {
                 waits_for_input = true;
+                waits++;
+                awaited = subscription;
                 continue;
             }
         } else {
@@ -115,7 +148,8 @@ Outcome call_poll(Call& call) {
         ready++;
     }
     if (ready > 0) return call.done(call.put<u32>(result_at, ready));
-    call.me->deadline = deadline;
+    call.my->deadline = deadline;
+    if (has_machine(call.p)) return wait_for_pipes(call, waits, awaited, now, deadline);
     if (waits_for_input && system_of(call.p).is_live)
         return call.ask_host(Request::input, call.me->input, deadline);
     return call.leave(ThreadState::sleeping);

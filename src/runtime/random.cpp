@@ -41,11 +41,11 @@ void random_block(const Process& p, u32 nonce, u64 counter, u32 (&out)[16]) {
 Outcome call_random(Call& call) {
     constexpr u64 blocks_a_turn = 64;
     u32 address = call.i32(), count = call.i32();
-    u64 done = call.me->progress;
+    u64 done = call.my->progress;
     if (call.in(address, count) == nullptr) return call.done(Errno::fault);
     for (u64 block = 0; done < count; block++) {
         if (block == blocks_a_turn) {
-            call.me->progress = done;
+            call.my->progress = done;
             return call.again();
         }
         u32 words[16];

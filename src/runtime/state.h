@@ -46,7 +46,7 @@ struct Registers {
 };
 
 // How much of a long operation is done before its thread can be interrupted.
-inline constexpr u64 chunk_bytes = lane_stride == 1 ? 64 << 10 : 4 << 10;
+inline constexpr u64 chunk_bytes = lanes_are_processes ? 4 << 10 : 64 << 10;
 inline constexpr u64 chunk_elements = 1 << 10;
 
 // What an out-of-line instruction wants next.
@@ -117,6 +117,8 @@ inline Chore copy_guest(u8* to_base, u64 to, u8* from_base, u64 from, u64 count)
 inline Chore write_guest(u8* base, u64 address, const u8* from, u64 count) {
     return {guest_at(base, address), from, count, 0};
 }
+
+inline u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
 
 inline bool in_bounds(u64 address, u64 count, u64 size) {
     return address <= size && count <= size - address;

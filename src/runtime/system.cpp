@@ -1,5 +1,6 @@
 // System calls: the table of them, arguments and environment, clocks, processes.
 #include "runtime/system.h"
+#include "runtime/machine.h"
 
 namespace gpurun::rt {
 namespace {
@@ -31,6 +32,9 @@ Strings arguments_of(const Call& call) {
 }
 
 Strings environment_of(const Call& call) {
+    if (has_machine(call.p))
+        return {call.me->environment_count, call.me->environment_bytes,
+                at_offset<u8>(call.p, call.me->environment), false};
     const SystemHeader& system = system_of(call.p);
     return {system.environment_count, system.environment_bytes,
             at_handle<u8>(call.p, system.environment), false};
@@ -94,7 +98,7 @@ Errno clock_resolution(Call& call) {
 
 Outcome exit_process(Call& call, u32 code) {
     call.me->exit_code = code;
-    call.me->progress = 0;
+    call.my->progress = 0;
     return call.leave(ThreadState::exited);
 }
 
@@ -119,7 +123,7 @@ Outcome no_socket(Call& call) {
 // The first time the arguments are put where the host finds them; then its results are there.
 Outcome call_host_function(Call& call, u32 number, u32 most_words) {
     const u64 size = sizeof(HostCallBlock) + most_words * 4;
-    if (call.me->progress == 0) {
+    if (call.my->progress == 0) {
         Handle made = take_block(call.p, size);
         if (made == 0) return trap(call.r, Trap::system_memory_exhausted);
         HostCallBlock* block = at_handle<HostCallBlock>(call.p, made);
@@ -129,17 +133,17 @@ Outcome call_host_function(Call& call, u32 number, u32 most_words) {
         block->memory_size = call.memory.size;
         u32* words = reinterpret_cast<u32*>(block + 1);
         for (u32 i = 0; i < most_words; i++) words[i] = word(call.r.fp, i);
-        call.me->progress = made;
+        call.my->progress = made;
         return call.ask_host(Request::call, made, number);
     }
-    Handle made = Handle(call.me->progress);
+    Handle made = Handle(call.my->progress);
     HostCallBlock* block = at_handle<HostCallBlock>(call.p, made);
     const u32 status = block->status, count = block->result_words;
     if (status == host_call_asked) return call.ask_host(Request::call, made, number);
     const u32* words = reinterpret_cast<const u32*>(block + 1);
     for (u32 i = 0; i < count && i < most_words; i++) word(call.r.fp, i) = words[i];
     give_block(call.p, made, size);
-    call.me->progress = 0;
+    call.my->progress = 0;
     if (status != host_call_done) return trap(call.r, Trap::host_function_failed);
     return call.done();
 }
@@ -185,10 +189,55 @@ Outcome serve(Call& call, SystemCall which) {
 
 }  // namespace
 
+namespace {
+
+// Whether others may use the same descriptors or files at the same time: then one after another,
+// under the lock. Nobody but the process itself can make it so.
+bool is_shared(const Process& p, const ProcessBlock* me) {
+    if (!has_machine(p)) return false;
+    const ProcessBlock* files = me->files != 0 ? at_handle<ProcessBlock>(p, me->files) : me;
+    return load_relaxed(&files->file_users) > 1 ||
+           load_relaxed(&machine_of(p).process(me->entry).tasks) > 1;
+}
+
+// Calls that concern no file and no descriptor, or lock what they need themselves.
+bool locks_itself(SystemCall which) {
+    switch (which) {
+        case SystemCall::args_get:
+        case SystemCall::args_sizes_get:
+        case SystemCall::environ_get:
+        case SystemCall::environ_sizes_get:
+        case SystemCall::clock_res_get:
+        case SystemCall::clock_time_get:
+        case SystemCall::proc_exit:
+        case SystemCall::proc_raise:
+        case SystemCall::sched_yield: return true;
+        default: return false;
+    }
+}
+
+Outcome serve_shared(Call& call, SystemCall which) {
+    Outcome outcome = Outcome::next;
+    call.is_shared = true;
+    one_by_one([&] {
+        Lock lock(&call.owner().files->file_lock);
+        outcome = serve(call, which);
+    });
+    return outcome;
+}
+
+}  // namespace
+
 Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     if (p.system == nullptr) return trap(r, Trap::system_memory_exhausted);
     ProcessBlock* me = at_handle<ProcessBlock>(p, word(p.words, process_block));
-    Call call{p, thread, r, me, caller_memory(p, r)};
+    const Handle own = word(p.words, process_call);
+    Call call{p,
+              thread,
+              r,
+              me,
+              own == 0 ? static_cast<CallState*>(me) : at_handle<CallState>(p, own),
+              caller_memory(p, r)};
     const SystemHeader& system = system_of(p);
     SystemCall which = SystemCall(imm_of(w));
     if (which >= SystemCall::count)
@@ -198,7 +247,13 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     if (leaves_records && system.is_live && !has_room_for_records(call))
         return call.ask_host(Request::output, 0, 0);
     const u32 first_word = word(r.fp, 0);
-    Outcome outcome = serve(call, which);
+    Outcome outcome;
+    if (which >= SystemCall::spawn && which <= last_process_call)
+        outcome = call_process(call, which);
+    else if (!locks_itself(which) && is_shared(p, me))
+        outcome = serve_shared(call, which);
+    else
+        outcome = serve(call, which);
     if (is_traced) [[unlikely]]
         trace(call, which, first_word, outcome);
     return outcome;
@@ -223,21 +278,86 @@ Errno free_descriptor(const Owner& owner, u32& fd) {
     return Errno::success;
 }
 
+namespace {
+
+bool is_pipe(const Process& p, const Descriptor& descriptor) {
+    return may_be_resident && descriptor.kind == DescriptorKind::stream &&
+           node_at(p, descriptor.node)->flags & node_is_pipe;
+}
+
+void open_node(const Owner& owner, const Descriptor& opened) {
+    if (is_base(owner.p, opened.node)) return;
+    if (is_pipe(owner.p, opened)) return open_pipe(owner.p, opened.node, opened.rights);
+    node_at(owner.p, opened.node)->open_count++;
+}
+
+}  // namespace
+
 Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
     if (Errno error = free_descriptor(owner, fd); error != Errno::success) return error;
     if (fd == owner.me->descriptor_count) owner.me->descriptor_count++;
     at_handle<Descriptor>(owner.p, owner.me->descriptors)[fd] = added;
-    if (!is_base(owner.p, added.node)) node_at(owner.p, added.node)->open_count++;
+    open_node(owner, added);
     return Errno::success;
 }
 
 void close_descriptor(const Owner& owner, u32 fd) {
     Descriptor& closed = at_handle<Descriptor>(owner.p, owner.me->descriptors)[fd];
-    Handle node = closed.node;
+    const Handle node = closed.node;
+    const bool was_pipe = is_pipe(owner.p, closed);
     closed.kind = DescriptorKind::closed;
+    if (closed.cell != 0) {
+        OffsetCell* cell = at_handle<OffsetCell>(owner.p, closed.cell);
+        if (--cell->users == 0) give_block(owner.p, closed.cell, sizeof(OffsetCell));
+        closed.cell = 0;
+    }
     if (is_base(owner.p, node)) return;
+    if (was_pipe) return close_pipe(owner.p, node, closed.rights);
     node_at(owner.p, node)->open_count--;
     drop_node(owner, node);
+}
+
+void refresh_descriptor(const Owner& owner, Descriptor& file) {
+    if (owner.files->copy_count == 0 || !is_base(owner.p, file.node)) return;
+    const Handle now = current_node(owner, file.node);
+    if (now == file.node) return;
+    file.node = now;
+    node_at(owner.p, now)->open_count++;
+}
+
+Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd) {
+    const Process& p = parent.p;
+    if (fd >= parent.me->descriptor_count) return Errno::badf;
+    Descriptor& from = at_handle<Descriptor>(p, parent.me->descriptors)[fd];
+    if (from.kind == DescriptorKind::closed) return Errno::badf;
+    if (child_fd >= max_descriptors) return Errno::mfile;
+    ProcessBlock* block = child.me;
+    if (child_fd >= block->descriptor_capacity) {
+        u32 capacity = block->descriptor_capacity;
+        while (capacity <= child_fd) capacity *= 2;
+        const u64 used = block->descriptor_count * sizeof(Descriptor);
+        Handle grown =
+            take_copy(p, capacity * sizeof(Descriptor), at_handle<u8>(p, block->descriptors), used);
+        if (grown == 0) return Errno::nomem;
+        give_block(p, block->descriptors, block->descriptor_capacity * sizeof(Descriptor));
+        block->descriptors = grown;
+        block->descriptor_capacity = capacity;
+    }
+    if (from.kind == DescriptorKind::file) {
+        if (from.cell == 0) {
+            from.cell = take_block(p, sizeof(OffsetCell));
+            if (from.cell == 0) return Errno::nomem;
+            *at_handle<OffsetCell>(p, from.cell) = {from.offset, 1, 0};
+        }
+        at_handle<OffsetCell>(p, from.cell)->users++;
+    }
+    Descriptor& to = at_handle<Descriptor>(p, block->descriptors)[child_fd];
+    if (child_fd < block->descriptor_count && to.kind != DescriptorKind::closed)
+        close_descriptor(child, child_fd);
+    if (child_fd >= block->descriptor_count) block->descriptor_count = child_fd + 1;
+    to = from;
+    open_node(child, to);
+    return Errno::success;
 }
 
 // ---- processes ---------------------------------------------------------------------
@@ -264,7 +384,7 @@ Handle begin_process(const Process& p, u32 id) {
     Handle block = take_zeroed(p, sizeof(ProcessBlock));
     if (block == 0) return 0;
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-    Owner owner{p, me};
+    Owner owner = owner_of(p, me);
     me->id = given.number;
     me->argument_count = given.argument_count;
     me->argument_bytes = given.argument_bytes;
@@ -298,7 +418,15 @@ Handle begin_process(const Process& p, u32 id) {
         {DescriptorKind::stream, me->error, 0, writes, 0, wasi::fdflag_append, 0}};
     u32 fd;
     for (const Descriptor& stream : streams) add_descriptor(owner, stream, fd);
-    Handle* roots = at_handle<Handle>(p, me->roots);
+    open_preopens(owner);
+    return block;
+}
+
+void open_preopens(const Owner& owner) {
+    const Process& p = owner.p;
+    const SystemHeader& system = system_of(p);
+    u32 fd;
+    Handle* roots = at_handle<Handle>(p, owner.files->roots);
     const Preopen* preopens = at_handle<Preopen>(p, system.preopens);
     for (u32 i = 0; i < system.preopen_count; i++) {
         u64 rights = wasi::directory_rights, inheriting = wasi::all_rights;
@@ -310,7 +438,6 @@ Handle begin_process(const Process& p, u32 id) {
         add_descriptor(owner,
                        {DescriptorKind::directory, roots[i], 0, rights, inheriting, 0, i + 1}, fd);
     }
-    return block;
 }
 
 namespace {
@@ -319,7 +446,7 @@ namespace {
 // and its subdirectories are put on the list.
 void free_files(const Owner& owner) {
     const Process& p = owner.p;
-    ProcessBlock* me = owner.me;
+    ProcessBlock* me = owner.files;
     Handle list = 0;
     auto add = [&](Handle node) {
         if (node == 0 || is_base(p, node)) return;
@@ -358,9 +485,49 @@ void free_stream(const Owner& owner, Handle& stream) {
 
 }  // namespace
 
+Handle begin_resident(const Process& p, u32 id) {
+    constexpr u32 first_capacity = 16;
+    Handle block = take_zeroed(p, sizeof(ProcessBlock));
+    if (block == 0) return 0;
+    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+    me->id = id;
+    me->next_inode = u64{1} << 32;
+    me->file_users = 1;
+    me->descriptors = take_zeroed(p, first_capacity * sizeof(Descriptor));
+    me->descriptor_capacity = first_capacity;
+    if (me->descriptors != 0) return block;
+    give_block(p, block, sizeof(ProcessBlock));
+    return 0;
+}
+
+void end_resident(const Process& p, Handle block) {
+    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+    Owner owner = owner_of(p, me);
+    bool is_last;
+    {
+        Lock lock(&owner.files->file_lock);
+        for (u32 fd = 0; fd < me->descriptor_count; fd++)
+            if (at_handle<Descriptor>(p, me->descriptors)[fd].kind != DescriptorKind::closed)
+                close_descriptor(owner, fd);
+        give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
+        me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
+        free_guest_blocks(p, me);
+        give_block(p, me->strings, me->string_bytes);
+        me->strings = 0;
+        store_relaxed(&owner.files->file_users, owner.files->file_users - 1);
+        is_last = owner.files->file_users == 0;
+    }
+    // Who shared its files with others leaves its block to them.
+    const Handle files = owner.files == me ? block : me->files;
+    if (files != block) give_block(p, block, sizeof(ProcessBlock));
+    if (!is_last) return;
+    free_files({p, owner.files, owner.files});
+    give_block(p, files, sizeof(ProcessBlock));
+}
+
 void end_process(const Process& p, Handle block, bool keeps) {
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-    Owner owner{p, me};
+    Owner owner = owner_of(p, me);
     for (u32 fd = 0; fd < me->descriptor_count; fd++)
         if (at_handle<Descriptor>(p, me->descriptors)[fd].kind != DescriptorKind::closed)
             close_descriptor(owner, fd);

@@ -1,6 +1,7 @@
 // What system calls have in common: their arguments, the guest's memory, descriptors.
 #pragma once
 
+#include "abi/machine.h"
 #include "runtime/files.h"
 
 namespace gpurun::rt {
@@ -12,6 +13,8 @@ enum class SystemCall : u32 {
     count
 };
 
+inline constexpr SystemCall last_process_call = SystemCall::thread_spawn;
+
 // Most bytes that a call copies itself; more is left to all lanes, or to the next turn.
 inline constexpr u64 small_copy = 256;
 
@@ -20,10 +23,14 @@ struct Call {
     u32* thread;
     Registers& r;
     ProcessBlock* me;
+    CallState* my;  // of the thread
     Memory memory;  // the caller's
+    // Others have the same files or descriptors: what is copied is copied at once, while they are
+    // locked.
+    bool is_shared = false;
     u32 next_slot = 0;
 
-    Owner owner() const { return {p, me}; }
+    Owner owner() const { return owner_of(p, me); }
 
     // Arguments, in their order.
     u32 i32() { return word(r.fp, next_slot++); }
@@ -56,7 +63,7 @@ struct Call {
         return done();
     }
     Outcome done() const {
-        me->progress = 0;
+        my->progress = 0;
         r.pc += 1;
         return Outcome::next;
     }
@@ -66,20 +73,41 @@ struct Call {
         word(thread, thread_state) = u32(state);
         return Outcome::leave;
     }
+    // Off the lane until then, and once more.
+    Outcome wait_for(Request what, Handle node, u64 at, u64 deadline) const {
+        my->request = what;
+        my->request_node = node;
+        my->request_at = at;
+        my->deadline = deadline;
+        return leave(ThreadState::blocked);
+    }
     Outcome ask_host(Request request, Handle node, u64 at) const {
-        me->request = request;
-        me->request_node = node;
-        me->request_at = at;
+        my->request = request;
+        my->request_node = node;
+        my->request_at = at;
         return leave(ThreadState::host);
     }
 };
 
+// A call whose result is no error number.
+inline Outcome give(const Call& call, u32 result) {
+    word(call.r.fp, 0) = result;
+    return call.done();
+}
+
 // ---- descriptors -------------------------------------------------------------------
 
+// Somebody else with the same files may have made another version of what it has open.
+void refresh_descriptor(const Owner& owner, Descriptor& descriptor);
 inline Descriptor* descriptor(const Call& call, u32 fd) {
     if (fd >= call.me->descriptor_count) return nullptr;
     Descriptor* found = at_handle<Descriptor>(call.p, call.me->descriptors) + fd;
-    return found->kind == DescriptorKind::closed ? nullptr : found;
+    if (found->kind == DescriptorKind::closed) return nullptr;
+    if (call.is_shared) refresh_descriptor(call.owner(), *found);
+    return found;
+}
+inline u64& offset_of(const Process& p, Descriptor& file) {
+    return file.cell == 0 ? file.offset : at_handle<OffsetCell>(p, file.cell)->offset;
 }
 // One with these rights, or the error.
 inline Errno get_descriptor(const Call& call, u32 fd, u64 rights, Descriptor*& found) {
@@ -101,10 +129,43 @@ void close_descriptor(const Owner& owner, u32 fd);
 // ---- processes ---------------------------------------------------------------------
 
 // A fresh process's side of system memory. 0: no memory.
-Handle begin_process(const Process& p, u32 id);
+[[maybe_unused]] Handle begin_process(const Process& p, u32 id);
 // Gives back what the host will not look at: with `keeps`, all but the block, what was written to
 // the standard streams and, if the header says so, the files.
-void end_process(const Process& p, Handle block, bool keeps);
+[[maybe_unused]] void end_process(const Process& p, Handle block, bool keeps);
+
+// From the lowest free descriptor on; the block has its roots.
+void open_preopens(const Owner& owner);
+// What one of a resident machine has: no descriptors and no roots yet. 0: no memory.
+Handle begin_resident(const Process& p, u32 id);
+void end_resident(const Process& p, Handle block);
+// A child has what its parent has open: descriptor `fd` of it, as `child_fd`.
+Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd);
+
+// The `skip`th byte of the vectors: its address, and how many follow in the same vector. Vectors
+// are read again each time: another thread of the guest may change them.
+struct Piece {
+    Errno error;
+    u32 address;
+    u64 count;  // 0: none are left
+};
+Piece piece_at(const Call& call, u32 vectors, u32 vector_count, u64 skip);
+
+// ---- pipes (pipes.cpp) -------------------------------------------------------------
+
+inline PipeBlock* pipe_of(const Process& p, const Node* node) {
+    return at_handle<PipeBlock>(p, node->content);
+}
+// Of many that wait for the same pipe, so many are woken: each that finds something there, and
+// leaves some, wakes as many.
+inline constexpr u32 woken_at_once = 4;
+// A node that nobody has open; 0: no memory.
+Handle make_pipe(const Process& p, u64 inode);
+// One end more, or less; the last one gives the pipe back.
+void open_pipe(const Process& p, Handle node, u64 rights);
+void close_pipe(const Process& p, Handle node, u64 rights);
+Outcome call_pipe_transfer(Call& call, Descriptor* file, bool is_write, u32 vectors,
+                           u32 vector_count, u32 result_at);
 
 // ---- what the host prints ----------------------------------------------------------
 
@@ -123,6 +184,7 @@ Outcome call_path(Call& call, SystemCall which);
 Outcome call_poll(Call& call);
 Outcome call_random(Call& call);
 Outcome call_gpu(Call& call, SystemCall which);
+Outcome call_process(Call& call, SystemCall which);
 void free_guest_blocks(const Process& p, ProcessBlock* me);
 Errno put_filestat(const Call& call, const Node* node, u32 address);
 Errno set_times(const Process& p, Node* node, u64 accessed, u64 modified, u32 flags);

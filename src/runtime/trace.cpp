@@ -4,7 +4,7 @@
 namespace gpurun::rt {
 namespace {
 
-constexpr char all_parameters[][12] = {
+constexpr char all_parameters[][traced_words + 1] = {
 #define SYSTEM_CALL(name, parameters, results) parameters,
 #include "abi/system_calls.def"
 #undef SYSTEM_CALL

@@ -10,15 +10,7 @@ constexpr u64 live_output = 64 << 10;
 constexpr u32 max_vectors = 1024;         // as elsewhere: then EINVAL
 constexpr u64 max_transfer = 0x7fffffff;  // bytes; of more, the first are moved
 
-u64 at_most(u64 a, u64 b) { return a < b ? a : b; }
-
-// The `skip`th byte of the vectors: its address, and how many follow in the same vector. Vectors
-// are read again each time: another thread of the guest may change them.
-struct Piece {
-    Errno error;
-    u32 address;
-    u64 count;  // 0: none are left
-};
+}  // namespace
 
 Piece piece_at(const Call& call, u32 vectors, u32 vector_count, u64 skip) {
     const u8* list = call.in(vectors, u64(vector_count) * 8);
@@ -32,6 +24,8 @@ Piece piece_at(const Call& call, u32 vectors, u32 vector_count, u64 skip) {
     return {Errno::success, 0, 0};
 }
 
+namespace {
+
 // Before the first byte moves, so that a call which fails has done nothing.
 Errno check_vectors(const Call& call, u32 vectors, u32 vector_count) {
     return piece_at(call, vectors, vector_count, ~u64{0}).error;
@@ -39,7 +33,7 @@ Errno check_vectors(const Call& call, u32 vectors, u32 vector_count) {
 
 // Copies now, or leaves it to all lanes: then the call comes again.
 bool copy_now(Call& call, u8* to, const u8* from, u64 count) {
-    if (count > small_copy) {
+    if (count > small_copy && !call.is_shared) {
         call.r.chore = {to, from, count, 0};
         return false;
     }
@@ -48,7 +42,7 @@ bool copy_now(Call& call, u8* to, const u8* from, u64 count) {
 }
 
 bool clear_now(Call& call, u8* to, u64 count) {
-    if (count > small_copy) {
+    if (count > small_copy && !call.is_shared) {
         call.r.chore = {to, nullptr, count, 0};
         return false;
     }
@@ -66,7 +60,7 @@ struct Transfer {
 };
 
 Outcome finish(Call& call, const Transfer& transfer, u64 done) {
-    if (!transfer.is_positioned) transfer.file->offset = transfer.offset + done;
+    if (!transfer.is_positioned) offset_of(call.p, *transfer.file) = transfer.offset + done;
     return call.done(call.put<u32>(transfer.result_at, u32(done)));
 }
 
@@ -75,20 +69,20 @@ Outcome finish(Call& call, const Transfer& transfer, u64 done) {
 Outcome read_pieces(Call& call, const Transfer& transfer) {
     Node* node = transfer.node;
     for (;;) {
-        u64 done = call.me->progress, at = transfer.offset + done;
+        u64 done = call.my->progress, at = transfer.offset + done;
         Piece piece = piece_at(call, transfer.vectors, transfer.vector_count, done);
         if (piece.error != Errno::success) return call.done(piece.error);
-        u64 left = at_most(at < node->size ? node->size - at : 0, max_transfer - done);
+        u64 left = smaller(at < node->size ? node->size - at : 0, max_transfer - done);
         if (piece.count == 0 || left == 0) return finish(call, transfer, done);
         u64 within = at % file_block;
-        u64 count = at_most(at_most(piece.count, left), file_block - within);
+        u64 count = smaller(smaller(piece.count, left), file_block - within);
         bool is_cold;
         const u8* block = block_to_read(call.p, node, at / file_block, is_cold);
         if (is_cold) return call.ask_host(Request::block, transfer.file->node, at / file_block);
         u8* to = call.out(piece.address, count);
         bool is_now = block != nullptr ? copy_now(call, to, block + within, count)
                                        : clear_now(call, to, count);
-        call.me->progress = done + count;
+        call.my->progress = done + count;
         if (!is_now) return call.again();
     }
 }
@@ -96,21 +90,21 @@ Outcome read_pieces(Call& call, const Transfer& transfer) {
 Outcome write_pieces(Call& call, const Transfer& transfer) {
     Node* node = transfer.node;
     for (;;) {
-        u64 done = call.me->progress, at = transfer.offset + done;
+        u64 done = call.my->progress, at = transfer.offset + done;
         Piece piece = piece_at(call, transfer.vectors, transfer.vector_count, done);
         if (piece.error != Errno::success) return call.done(piece.error);
-        piece.count = at_most(piece.count, max_transfer - done);
+        piece.count = smaller(piece.count, max_transfer - done);
         if (piece.count == 0) return finish(call, transfer, done);
         if (at >= max_file) return done > 0 ? finish(call, transfer, done) : call.done(Errno::fbig);
         u64 within = at % file_block;
-        u64 count = at_most(piece.count, file_block - within);
+        u64 count = smaller(piece.count, file_block - within);
         bool is_cold;
         u8* block = block_to_write(call.p, node, at / file_block, count == file_block, is_cold);
         if (is_cold) return call.ask_host(Request::block, transfer.file->node, at / file_block);
         if (block == nullptr)
             return done > 0 ? finish(call, transfer, done) : call.done(Errno::nospc);
         bool is_now = copy_now(call, block + within, call.in(piece.address, count), count);
-        call.me->progress = done + count;
+        call.my->progress = done + count;
         if (at + count > node->size) node->size = at + count;
         node->flags |= node_is_changed;
         if (done == 0) node->modified = node->changed = realtime_ns(call.p);
@@ -122,7 +116,7 @@ Outcome write_pieces(Call& call, const Transfer& transfer) {
 Outcome read_stream(Call& call, Transfer transfer) {
     Node* node = transfer.node;
     if (system_of(call.p).is_live && transfer.file->offset >= node->size &&
-        call.me->progress == 0) {
+        call.my->progress == 0) {
         node->size = transfer.file->offset = transfer.offset = 0;  // all of it was read
         Piece first = piece_at(call, transfer.vectors, transfer.vector_count, 0);
         bool wants_more = first.error == Errno::success && first.count > 0;
@@ -136,12 +130,12 @@ Outcome read_stream(Call& call, Transfer transfer) {
 
 Outcome write_stream(Call& call, Transfer transfer) {
     Node* node = transfer.node;
-    if (call.me->progress == 0 && node->flags & node_is_ended)
+    if (call.my->progress == 0 && node->flags & node_is_ended)
         return call.done(Errno::io);  // nobody reads it
     if (system_of(call.p).is_live && node->size >= live_output)
         return call.ask_host(Request::output, transfer.file->node, 0);
     // The host may have taken away what there was, between two pieces too.
-    transfer.offset = node->size - call.me->progress;
+    transfer.offset = node->size - call.my->progress;
     return write_pieces(call, transfer);
 }
 
@@ -159,8 +153,8 @@ Outcome call_transfer(Call& call, SystemCall which) {
     transfer.result_at = call.i32();
     u64 rights = is_write ? wasi::right_fd_write : wasi::right_fd_read;
     if (is_positioned) rights |= wasi::right_fd_seek;
-    if (call.me->request_failed) {
-        call.me->request_failed = 0;
+    if (call.my->request_failed) {
+        call.my->request_failed = 0;
         return call.done(Errno::io);
     }
     Errno error = get_descriptor(call, fd, rights, transfer.file);
@@ -171,7 +165,7 @@ Outcome call_transfer(Call& call, SystemCall which) {
     if (transfer.file->kind == DescriptorKind::directory) return call.done(Errno::isdir);
     if (transfer.vector_count > max_vectors) return call.done(Errno::inval);
     if (call.in(transfer.result_at, 4) == nullptr) return call.done(Errno::fault);
-    if (call.me->progress == 0) {
+    if (call.my->progress == 0) {
         error = check_vectors(call, transfer.vectors, transfer.vector_count);
         if (error != Errno::success) return call.done(error);
     }
@@ -181,14 +175,17 @@ Outcome call_transfer(Call& call, SystemCall which) {
         transfer.file = descriptor(call, fd);
     }
     transfer.node = node_at(call.p, transfer.file->node);
-    if (!is_positioned) transfer.offset = transfer.file->offset;
+    if (!is_positioned) transfer.offset = offset_of(call.p, *transfer.file);
     if (transfer.file->kind == DescriptorKind::stream) {
         if (is_positioned) return call.done(Errno::spipe);
+        if (may_be_resident && transfer.node->flags & (node_is_pipe | node_is_null))
+            return call_pipe_transfer(call, transfer.file, is_write, transfer.vectors,
+                                      transfer.vector_count, transfer.result_at);
         return is_write ? write_stream(call, transfer) : read_stream(call, transfer);
     }
     if (!is_write) return read_pieces(call, transfer);
     if (!is_positioned && (transfer.file->flags & wasi::fdflag_append))
-        transfer.offset = transfer.node->size - call.me->progress;
+        transfer.offset = transfer.node->size - call.my->progress;
     return write_pieces(call, transfer);
 }
 

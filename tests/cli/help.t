@@ -15,7 +15,7 @@ Options:
   --tier TIER                 how to run: interp (the interpreter), auto (the best there is)
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
-  --stats                     say what took how long
+  --stats                     say what took how long; with --resident a line a second instead
   --trace                     a line for each system call, on standard error
   --profile NAME              show where its time goes; NAME.folded and NAME.svg have its stacks
   --dump DIR                  write the state of processes that trap, for gpu-run inspect
@@ -31,6 +31,9 @@ Options:
   --argv0 NAME                the program's name, as it sees it
   --stdin FILE                standard input from a file; all of many processes get all of it
   --out DIR                   with --instances: a new folder for what each wrote and changed, and how it ended
+  --resident                  boot the device as a machine of its own, on which the program can start others
+  --program [NAME=]FILE ...   with --resident: one more program, for others to start by its name
+  --share PERCENT             with --resident: the part of its time that the device may be busy
   --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
   -q,--quiet                  say nothing but what goes wrong
@@ -54,6 +57,7 @@ Examples:
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run map --in data --out results app.wasm    a process for each file of a folder
   gpu-run --instances 9 --report run.json app.wasm   and what happened, as JSON
+  gpu-run --resident --program x=count.wasm app.wasm   a program that can start another as x
   gpu-run --trace app.wasm             a line for each system call
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0

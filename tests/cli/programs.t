@@ -96,8 +96,8 @@ gpu-run: --seed takes a number, not "-1"; gpu-run --help lists the options
 
 # Imports that there are none of.
 $ echo '(import "env" "f" (func)) (func (export "_start"))' > env.wat; gpu-run env.wat; gpu-run --instances 2 env.wat
-gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1 and gpu
-gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1 and gpu
+gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
+gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
 [1]
 
 $ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run typo.wat
@@ -105,12 +105,16 @@ gpu-run: typo.wat: unknown import "wasi_snapshot_preview1" "fd_wriet"; that modu
 [1]
 
 $ echo '(import "wasi_unstable" "fd_close" (func (param i32) (result i32))) (func (export "_start"))' > old.wat; gpu-run old.wat
-gpu-run: old.wat: unknown import "wasi_unstable" "fd_close"; the runtime offers wasi_snapshot_preview1 and gpu
+gpu-run: old.wat: unknown import "wasi_unstable" "fd_close"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
 [1]
 
-$ echo '(import "env" "memory" (memory 1)) (func (export "_start"))' > memory.wat; gpu-run memory.wat
-gpu-run: memory.wat: unknown import "env" "memory"; the runtime offers wasi_snapshot_preview1 and gpu
+$ echo '(import "env" "table" (table 1 funcref)) (func (export "_start"))' > table.wat; gpu-run table.wat
+gpu-run: table.wat: unknown import "env" "table"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
 [1]
+
+# A memory that is imported is made as the module wants it.
+$ echo '(import "env" "memory" (memory 1 4 shared)) (func (export "pages") (result i32) memory.size)' > memory.wat; gpu-run --device cpu --invoke pages memory.wat
+1
 
 $ echo '(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32))) (func (export "_start"))' > type.wat; gpu-run type.wat
 gpu-run: type.wat: incompatible import type: expected (func (param i64) (result i32)), got (func (param i32) (result i32)) (import "wasi_snapshot_preview1" "fd_close")

@@ -40,7 +40,7 @@ $ cat > t.wat <<'X'
 
 $ mkdir d; echo x > d/in.txt; gpu-run --trace --dir d::/ t.wat > out; cat out
 fd_write(1, "Hello.\0a", 1, 8) = success, 7
-fd_write(1, "a line that is longer than what a trace "..., 1, 8) = success, 52
+fd_write(1, "a line that is longer than what "..., 1, 8) = success, 52
 fd_write(1, 0, 1, 8) = fault
 fd_close(99) = badf
 fd_seek(1, 0xffffffffffffffff, 0, 8) = spipe

@@ -22,17 +22,20 @@ u64 mix(u64 value) {
     value *= 0xd6e8feb86659fd93;
     return value ^ value >> 32;
 }
+// Four chains, so that none waits for the last word's product.
 [[gnu::no_sanitize("address")]] u64 hash_bytes(const u8* bytes, usize size, u64 seed) {
-    u64 hash = seed;
+    constexpr u64 factor = 0x9e3779b97f4a7c15;
+    u64 chains[4] = {seed, seed + 1, seed + 2, seed + 3};
     usize i = 0;
-    for (; i + 8 <= size; i += 8) {
-        u64 word = 0;
-        __builtin_memcpy_inline(&word, bytes + i, 8);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-        hash ^= hash >> 29;
-    }
-    for (; i < size; i++) hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15;
-    return mix(hash);
+    for (; i + 32 <= size; i += 32)
+        for (u32 k = 0; k < 4; k++) {
+            u64 word = 0;
+            __builtin_memcpy_inline(&word, bytes + i + 8 * k, 8);
+            chains[k] = (chains[k] ^ word) * factor;
+            chains[k] ^= chains[k] >> 29;
+        }
+    for (; i < size; i++) chains[0] = (chains[0] ^ bytes[i]) * factor;
+    return mix(chains[0] + mix(chains[1] + mix(chains[2] + mix(chains[3]))));
 }
 
 u64 value_at(const void* address, u32 size) {
@@ -107,8 +110,10 @@ public:
     void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
         if (current_ == nullptr) return;
         if (has_read || old != now) current_->see(address, size, now);
+        if (old != now) touch(address);
         has_changed_ |= old != now;
         if (is_told_) tell(address, old, now, has_read);
+        if (options_.stops_after_writes && old != now) before("go on", nullptr, current_->site);
     }
     void pause(Site site) {
         if (current_ == nullptr) return;
@@ -154,7 +159,7 @@ private:
     // ---- one execution -------------------------------------------------------------
 
     void begin() {
-        scene_.reset();
+        reset();
         for (auto& actor : actors_) {
             actor->pauses = false;
             actor->seen.clear();
@@ -182,7 +187,12 @@ private:
     }
 
     u64 state_hash(const Node& node) const {
-        u64 hash = hash_bytes(static_cast<const u8*>(scene_.state), scene_.size, 2);
+        u64 hash = live_lines_.size();
+        const u8* state = static_cast<const u8*>(scene_.state);
+        for (usize line : live_lines_) {
+            const usize at = line * line_bytes;
+            hash = hash_bytes(state + at, std::min(line_bytes, scene_.size - at), hash);
+        }
         for (const auto& actor : actors_) {
             hash = mix(hash ^ actor->hash) + actor->pauses;
             // What it has seen counts once it pauses, and will if it does.
@@ -266,12 +276,15 @@ private:
         if (is_stuck_) return report("stuck: " + who_waits()), false;
         if (node.choices == 0) {
             result_.ends++;
+            find_touched();
             scene_.at_end();
             if (problem_) return report(*problem_), false;
             add(1);
             return false;
         }
         if (options_.merges_states) {
+            constexpr u64 look_every = 16;
+            if (result_.states % look_every == 0) find_touched();
             node.hash = state_hash(node);
             auto [found, is_new] = known_.try_emplace(node.hash, on_the_way);
             if (!is_new) {
@@ -383,8 +396,42 @@ private:
             report("stuck: " + who_waits());
     }
 
+    // ---- what of the state counts --------------------------------------------------
+
+    // Most of a state is never touched. Lines of it that were, by an operation or otherwise, are
+    // hashed; whenever there is one more, states are different ones from before.
+    static constexpr usize line_bytes = 64;
+
+    void touch(const void* address) {
+        const s64 offset = static_cast<const u8*>(address) - static_cast<const u8*>(scene_.state);
+        if (offset < 0 || u64(offset) >= scene_.size) return;
+        const u32 line = u32(u64(offset) / line_bytes);
+        if (is_live_[line]) return;
+        is_live_[line] = true;
+        live_lines_.push_back(line);
+    }
+    void find_touched() {
+        const u8* now = static_cast<const u8*>(scene_.state);
+        if (std::memcmp(now, first_.data(), scene_.size) == 0) return;
+        for (usize at = 0; at < scene_.size; at += line_bytes)
+            if (std::memcmp(now + at, &first_[at], std::min(line_bytes, scene_.size - at)) != 0)
+                touch(now + at);
+    }
+    void reset() {
+        if (first_.empty()) {
+            scene_.reset();
+            const u8* state = static_cast<const u8*>(scene_.state);
+            first_.assign(state, state + scene_.size);
+            is_live_.resize(scene_.size / line_bytes + 1);
+        }
+        std::memcpy(scene_.state, first_.data(), scene_.size);
+    }
+
     const Scene& scene_;
     const ExploreOptions& options_;
+    std::vector<u8> first_;  // the first state
+    std::vector<bool> is_live_;
+    std::vector<u32> live_lines_;
     std::vector<std::unique_ptr<Actor>> actors_;
     Actor* current_ = nullptr;
     bool has_changed_ = false, is_stuck_ = false, is_told_ = false;

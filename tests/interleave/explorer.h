@@ -50,6 +50,9 @@ struct ExploreOptions {
     std::optional<u32> preemptions;  // how often an actor that could go on may be interrupted
     std::string schedule;            // this one alone: as in Failure
     u64 most_states = 20'000'000;    // then it fails
+    // Others may go on after a write too: what an actor does to plain memory then, though it has
+    // given it away, is seen.
+    bool stops_after_writes = false;
     u32 patience = 3;                // rounds of those that all pause
     std::vector<std::string> names;  // of the actors
 };

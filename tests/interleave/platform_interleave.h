@@ -8,7 +8,18 @@
 #define load_shared host_load_shared
 #define store_shared host_store_shared
 #define compare_exchange host_compare_exchange
+#define back_off host_back_off
+#define compare_exchange_acquire host_compare_exchange_acquire
+#define compare_exchange_release host_compare_exchange_release
 #define fetch_add host_fetch_add
+#define exchange host_exchange
+#define load_relaxed host_load_relaxed
+#define store_relaxed host_store_relaxed
+#define load_mapped host_load_mapped
+#define store_mapped host_store_mapped
+#define ring_bell host_ring_bell
+#define pause host_pause
+#define sleep_ns host_sleep_ns
 #define lane_number host_lane_number
 #define lane_shard host_lane_shard
 #define clock_ns host_clock_ns
@@ -27,7 +38,18 @@
 #undef load_shared
 #undef store_shared
 #undef compare_exchange
+#undef back_off
+#undef compare_exchange_acquire
+#undef compare_exchange_release
 #undef fetch_add
+#undef exchange
+#undef load_relaxed
+#undef store_relaxed
+#undef load_mapped
+#undef store_mapped
+#undef ring_bell
+#undef pause
+#undef sleep_ns
 #undef lane_number
 #undef lane_shard
 #undef clock_ns
@@ -76,9 +98,33 @@ inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
     operate("store", p, false, site, [=](T) { return value; });
 }
 template <class T>
+inline T load_relaxed(const T* p, Site site = Site::here()) {
+    return load_shared(p, site);
+}
+template <class T>
+inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
+    store_shared(p, value, site);
+}
+template <class T>
+inline T load_mapped(const T* p, Site site = Site::here()) {
+    return load_shared(p, site);
+}
+template <class T>
+inline void store_mapped(T* p, Same<T> value, Site site = Site::here()) {
+    store_shared(p, value, site);
+}
+template <class T>
 inline T compare_exchange(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
     return operate("compare_exchange", p, true, site,
                    [=](T old) { return old == expected ? value : old; });
+}
+template <class T>
+inline T compare_exchange_acquire(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return compare_exchange(p, expected, value, site);
+}
+template <class T>
+inline T compare_exchange_release(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return compare_exchange(p, expected, value, site);
 }
 template <class T>
 inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
@@ -91,7 +137,9 @@ inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
 // Everything is in order here.
 inline void fence() {}
 inline void atomic_fence() {}
+inline void ring_bell(u32* bell, Site site = Site::here()) { fetch_add(bell, 1, site); }
 inline void pause(Site site = Site::here()) { test::pause_actor(site); }
+inline void back_off(u32, Site site = Site::here()) { pause(site); }
 inline void sleep_ns(u32, Site site = Site::here()) { test::pause_actor(site); }
 
 inline u32 lane_number() { return test::actor_number(); }

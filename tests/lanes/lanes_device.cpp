@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/cpu_machine.h"
 #include "device/slot_layout.h"
 
 extern "C" {
 void gpurun_burst_4(gpurun::BurstParams params);
 void gpurun_burst_32(gpurun::BurstParams params);
+void gpurun_resident_4(gpurun::MachineParams params);
+void gpurun_resident_32(gpurun::MachineParams params);
 }
 
 namespace gpurun::test {
@@ -69,6 +72,53 @@ private:
     Handle block_;
 };
 
+// A machine whose warps are one thread of the host: all of them take turns there.
+class LanesMachine final : public device::Machine {
+public:
+    LanesMachine(u8* system, u8* pages, const WarpOptions& options, u64 park_ns)
+        : warps_(options), is_narrow_(options.lanes == 4), park_ns_(park_ns) {
+        current = this;
+        inner_ = device::make_cpu_machine(system, pages, 1, run);
+    }
+    ~LanesMachine() override {
+        inner_.reset();
+        current = nullptr;
+    }
+
+    Mailbox& mailbox() override { return inner_->mailbox(); }
+    Result<void> launch() override { return inner_->launch(); }
+    Result<void> wait(u32 seen,
+                      std::optional<std::chrono::steady_clock::time_point> deadline) override {
+        return inner_->wait(seen, deadline);
+    }
+    void set_spin(std::chrono::microseconds time) override { inner_->set_spin(time); }
+    void wake() override { inner_->wake(); }
+    Result<bool> has_parked() override {
+        const bool is_parked = TRY(inner_->has_parked());
+        if (is_parked && !problem_.empty()) return Error{problem_};
+        return is_parked;
+    }
+
+private:
+    static void run(const MachineParams& params, u32) {
+        MachineParams copy = params;
+        copy.until = current->park_ns_;
+        current->problem_ = current->warps_.run(
+            current->is_narrow_
+                ? [](void* p) { gpurun_resident_4(*static_cast<MachineParams*>(p)); }
+                : [](void* p) { gpurun_resident_32(*static_cast<MachineParams*>(p)); },
+            &copy);
+    }
+
+    static LanesMachine* current;  // one at a time
+    Warps warps_;
+    const bool is_narrow_;
+    const u64 park_ns_;
+    std::string problem_;  // written before the launch ends
+    std::unique_ptr<device::Machine> inner_;
+};
+LanesMachine* LanesMachine::current = nullptr;
+
 }  // namespace
 
 LanesDevice::LanesDevice(u32 lanes, u32 warps, u64 seed)
@@ -85,6 +135,18 @@ Result<std::unique_ptr<device::SystemMemory>> LanesDevice::make_system(u64 size)
 }
 Result<std::unique_ptr<device::Space>> LanesDevice::make_space(const device::Sizes& sizes) {
     return device::make_cpu_space(sizes);
+}
+
+Result<std::unique_ptr<device::Machine>> LanesDevice::make_machine(device::SystemMemory& system,
+                                                                   device::SystemMemory& pages) {
+    WarpOptions options;
+    options.warps = warps_;
+    options.lanes = lanes_;
+    options.seed = seed_;
+    options.most_turns = 2'000'000'000;
+    return std::unique_ptr<device::Machine>(new LanesMachine(static_cast<LanesSystem&>(system).at(),
+                                                             static_cast<LanesSystem&>(pages).at(),
+                                                             options, park_ns_));
 }
 
 Result<BurstOutcome> LanesDevice::run_burst(std::span<const Burst> parts,

@@ -1,4 +1,5 @@
-// The warps of warps.h as a device for bursts: what a GPU's would do, with the kernels of a GPU.
+// The warps of warps.h as a device, for bursts and for a resident machine: what a GPU would do,
+// with the kernels of a GPU.
 #pragma once
 
 #include "device/device.h"
@@ -11,11 +12,21 @@ public:
     // Warps of 4 or of 32 lanes; the seed decides whose turn it is.
     LanesDevice(u32 lanes, u32 warps, u64 seed);
 
+    // Of machines: they park by themselves after that much of their time, as where there is a
+    // watchdog.
+    void park_every(u64 ns) { park_ns_ = ns; }
+
     const device::DeviceInfo& info() const override { return info_; }
     const device::Usage& usage() const override { return usage_; }
+    std::map<std::string, u64> driver_calls() const override { return {}; }
     Result<void> prepare(bool) override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override;
+    Result<device::MachineShape> machine_shape() override {
+        return device::MachineShape{warps_, lanes_};
+    }
+    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
+                                                          device::SystemMemory& pages) override;
     Result<device::BurstOutcome> run_burst(std::span<const device::Burst> parts,
                                            const device::RunControl& control) override;
 
@@ -23,7 +34,7 @@ private:
     Result<device::BurstResults> run_part(const device::Burst& part, u32& launches);
 
     u32 lanes_, warps_;
-    u64 seed_;
+    u64 seed_, park_ns_ = 0;
     device::DeviceInfo info_;
     device::Usage usage_;
 };

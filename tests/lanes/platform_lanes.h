@@ -2,9 +2,12 @@
 // kernels are those of a GPU, the lanes are fibers (warps.h).
 #pragma once
 
+#include <linux/futex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <type_traits>
 
@@ -31,16 +34,19 @@ inline u32 block_size() { return warp_lanes; }
 inline u64 cycles() { return Warps::current().now(); }
 
 inline u32 ballot(bool value, Site site = Site::here()) {
-    return Warps::current().meet(Collective::ballot, value, 0, site);
+    return u32(Warps::current().meet(Collective::ballot, value, 0, site));
 }
 inline u32 shuffle(u32 value, u32 from_lane, Site site = Site::here()) {
+    return u32(Warps::current().meet(Collective::shuffle, value, from_lane, site));
+}
+inline u64 shuffle(u64 value, u32 from_lane, Site site = Site::here()) {
     return Warps::current().meet(Collective::shuffle, value, from_lane, site);
 }
 inline void sync_warp(Site site = Site::here()) {
     Warps::current().meet(Collective::sync, 0, 0, site);
 }
 inline u32 warp_min(u32 value, Site site = Site::here()) {
-    return Warps::current().meet(Collective::minimum, value, 0, site);
+    return u32(Warps::current().meet(Collective::minimum, value, 0, site));
 }
 
 inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
@@ -128,8 +134,35 @@ inline T load_relaxed(const T* p, Site site = Site::here()) {
     return load_shared(p, site);
 }
 template <class T>
+inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
+    store_shared(p, value, site);
+}
+// What the host's thread sees too.
+template <class T>
+inline T load_mapped(const T* p, Site site = Site::here()) {
+    Warps::current().touch_shared(site);
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+template <class T>
+inline void store_mapped(T* p, Same<T> value, Site site = Site::here()) {
+    Warps::current().touch_shared(site);
+    __atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+inline void ring_bell(u32* bell) {
+    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, ~0u >> 1, nullptr, nullptr, 0);
+}
+template <class T>
 inline T compare_exchange(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
     return operate(p, site, [=](T old) { return old == expected ? value : old; });
+}
+template <class T>
+inline T compare_exchange_acquire(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return compare_exchange(p, expected, value, site);
+}
+template <class T>
+inline T compare_exchange_release(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return compare_exchange(p, expected, value, site);
 }
 template <class T>
 inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
@@ -146,7 +179,13 @@ inline T atom_add(T* p, Same<T> value, Site site = Site::here()) {
 inline void atom_max(u64* p, u64 value, Site site = Site::here()) {
     operate(p, site, [=](u64 old) { return old > value ? old : value; });
 }
+// Whose turn it is is nobody's to say: each lane does it when it is its own.
+template <class F>
+inline void one_by_one(F f) {
+    f();
+}
 inline void pause(Site site = Site::here()) { Warps::current().give_way(site); }
+inline void back_off(u32, Site site = Site::here()) { pause(site); }
 inline void sleep_ns(u32 ns, Site site = Site::here()) { Warps::current().sleep(ns, site); }
 
 inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }

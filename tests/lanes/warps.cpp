@@ -9,7 +9,7 @@ namespace {
 
 constexpr u64 turn_ns = 20;
 
-Warps* current_warps = nullptr;
+thread_local Warps* current_warps = nullptr;
 
 const char* name_of(Collective what) {
     switch (what) {
@@ -102,7 +102,8 @@ std::string Warps::run(Kernel kernel, void* argument) {
 void Warps::finish_meeting(u32 warp) {
     const u32 first = warp * options_.lanes;
     const Lane& leader = *lanes_[first];
-    u32 mask = 0, least = ~0u;
+    u32 mask = 0;
+    u64 least = ~u64{0};
     for (u32 i = 0; i < options_.lanes; i++) {
         const Lane& lane = *lanes_[first + i];
         if (lane.at != leader.at || lane.site.line != leader.site.line ||
@@ -132,7 +133,7 @@ void Warps::finish_meeting(u32 warp) {
     arrived_[warp] = 0;
 }
 
-u32 Warps::meet(Collective what, u32 value, u32 from, Site site) {
+u64 Warps::meet(Collective what, u64 value, u32 from, Site site) {
     Lane& lane = *lanes_[running_];
     lane.at = what;
     lane.value = value;

@@ -40,7 +40,7 @@ public:
     u32 lane() const { return running_ % options_.lanes; }
     u32 thread() const { return running_; }  // warp * lanes + lane
     // With all lanes of the warp. `value` of each, `from`: of a shuffle.
-    u32 meet(Collective what, u32 value, u32 from, Site site);
+    u64 meet(Collective what, u64 value, u32 from, Site site);
     // Others may go on meanwhile.
     void give_way(Site site);
     void touch_shared(Site site);
@@ -56,7 +56,8 @@ private:
         u64 sleeps_until = 0;
         Collective at = Collective::none;
         Site site{"", 0};
-        u32 value = 0, from = 0, result = 0;
+        u64 value = 0, result = 0;
+        u32 from = 0;
     };
 
     u64 random();

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What a person at a terminal, or a script at the other end of a pipe, sees of one program.
 
-    interactive_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [NAME...]
+    interactive_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--resident] [NAME...]
 
-The program is tests/std/c/endings.c. The last line counts tests: N passed, N failed, N skipped.
+The program is tests/std/c/endings.c, in resident mode too with --resident, and that of examples/shell. The last
+line counts tests: N passed, N failed, N skipped.
 """
 import contextlib
 import os
@@ -46,9 +47,11 @@ class Bench:
         # Within which a program has begun, where nothing tells that it has.
         self.begin_seconds = 2
 
-    def words(self, *args, flags=()):
+    def words(self, *args, flags=(), module="c_endings"):
         device = ["--device", self.options.device] if self.options.device else []
-        return [*self.options.gpu_run, *device, *flags, str(self.options.guests.resolve() / "c_endings.wasm"), *args]
+        mode = ["--resident"] if self.options.resident and "--instances" not in flags else []
+        return [*self.options.gpu_run, *device, *mode, *flags, str(self.options.guests.resolve() / f"{module}.wasm"),
+                *args]
 
     def quoted(self, *args):
         return shlex.join(self.words(*args))
@@ -139,6 +142,30 @@ def terminal(bench):
         read_until(fd, b"Hello, Ada.\r\nYour name? ")
         os.write(fd, b"\x04")
         read_until(fd, b"nobody\r\n")
+        expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "exit code")
+        pid = 0
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        os.close(fd)
+
+
+def shell_at_terminal(bench):
+    """Lines for the shell and lines for what it started, by turns; Ctrl-D is the end for both."""
+    flags = [*([] if bench.options.resident else ["--resident"]),
+             *[word for name in ("cat", "upper", "echo") for word in
+               ("--program", str(bench.options.guests.resolve() / f"bin/{name}.wasm"))]]
+    pid, fd = pty.fork()
+    if pid == 0:
+        words = bench.words(flags=flags, module="shell")
+        os.execvp(words[0], words)
+    try:
+        for line, answer in ((b"echo one | upper\n", b"ONE\r\n$ "), (b"echo two\n", b"two\r\n$ "),
+                             (b"cat | upper\n", b"upper\r\n"), (b"for cat\n", b"for cat\r\n"),
+                             (b"\x04", b"FOR CAT\r\n$ ")):
+            os.write(fd, line)
+            read_until(fd, answer)
         expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "exit code")
         pid = 0
     finally:
@@ -316,13 +343,14 @@ def no_folder(bench):
     expect(list(bench.folder.iterdir()), [], "the folder")
 
 
-TESTS = [prompt, terminal, last_line_without_end, input_closed, input_from_file, head, full, output_closed,
+TESTS = [prompt, terminal, shell_at_terminal, last_line_without_end, input_closed, input_from_file, head, full, output_closed,
          streams_apart, interrupted_loop, interrupted_sleep, interrupted_read, interrupted_at_terminal,
          interrupted_many, timeout, trap, one_after_another, two_at_once, read_only, no_folder]
 
 
 def main():
     parser = common.parser(__doc__)
+    parser.add_argument("--resident", action="store_true", help="in resident mode")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     common.check_names(parser, options.names, [test.__name__ for test in TESTS])

@@ -44,7 +44,7 @@ class Program:
     flags: list
     native_flags: list
     libraries: list
-    extra: list                 # sources that are compiled into the module as well
+    extra: list                 # sources that are compiled into the module as well, and headers
     resident: bool              # whether it needs gpu-run --resident, and sdk/c/gpu.h
     threads: bool               # whether it is made for wasm32-wasip1-threads; needs --resident too
     native: bool                # whether this machine can have it too
@@ -251,6 +251,8 @@ program("philosophers", "examples/philosophers/philosophers.c",
 
 program("bench/instant", "bench/resident/instant.c", resident=True, flags=[*SMALL, "-nostartfiles"], native=False)
 program("bench/spawns", "bench/resident/spawns.c", resident=True, flags=SMALL, native=False)
+program("bench/load", "bench/resident/load.c", extra=["bench/resident/work.h"], resident=True, flags=SMALL, native=False)
+program("bench/work", "bench/resident/work.c", extra=["bench/resident/work.h"], flags=SMALL, native=False)
 
 # Programs that tests look at from other sides too
 

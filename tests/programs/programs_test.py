@@ -290,8 +290,6 @@ class Test:
                     outcomes = run_native(self.program, self.case, folder, options)
                 else:
                     path = (options.guests / f"{self.module}.wasm").resolve()
-                    if (self.program.resident or options.resident) and not options.has_resident:
-                        return "skipped", "this gpu-run has no --resident"
                     if not path.exists():
                         return ("skipped", skipped[self.module]) if self.module in skipped else ("failed", f"no {path}")
                     outcomes = run_module(path, self.program, self.case, folder, options, self.instances)
@@ -352,8 +350,6 @@ def main():
     if not options.native:
         common.need_guests(options.guests)
     skipped = common.skipped_modules(options.native or options.guests)
-    options.has_resident = options.native or b"--resident" in subprocess.run([*options.gpu_run, "--help"],
-                                                                            capture_output=True, check=False).stdout
 
     counts = common.Counts(options.verbose)
     tests = select(options)

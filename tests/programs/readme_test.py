@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of README.md's sections on programs and on many inputs, typed as they stand there: each
+"""The commands of README.md's sections on programs, many inputs and resident mode, typed as they stand there: each
 prints what is written below it. readme_test.py [--guests DIR]; DIR only tells which compilers are lacking here."""
 import os
 import pathlib
@@ -35,10 +35,12 @@ def main():
     os.environ["GPURUN"] = str(pathlib.Path(options.gpu_run[0]).resolve())
     os.environ["PATH"] = "/usr/bin:" + os.environ["PATH"]  # the compilers of the packages
     text = (common.ROOT / "README.md").read_text()
-    lines = [line for title in ("Programs", "Many inputs") for line in transcript(text, title)]
+    lines = [line for title in ("Programs", "Many inputs", "Programs that start others")
+             for line in transcript(text, title)]
     counts = common.Counts(options.verbose)
     with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
         os.symlink(common.ROOT / "examples", f"{scratch}/examples")
+        os.symlink(common.ROOT / "sdk", f"{scratch}/sdk")
         os.symlink(pathlib.Path(os.environ["GPURUN"]).parent, f"{scratch}/build")
         for source, expected in cli_test.parse("\n".join(lines)):
             command = "\n".join(line[2:] for line in source)

@@ -162,7 +162,7 @@ TEST_F(Processes, KeepWhatTheHostWants) {
 TEST_F(Processes, LeaveNoFilesThatNobodyWants) {
     SystemHeader& header = system().header();
     header.size = header.bump + (256 << 10);
-    constexpr u32 kept = 128 + 3 * 128 + 64;  // what the host looks at, at the most
+    constexpr u32 kept = 256 + 3 * 128 + 64;  // what the host looks at, at the most
     for (u32 id = 0; id < 200; id++) {
         Caller g(system(), id);
         ASSERT_TRUE(g.has_begun()) << id;
@@ -192,7 +192,7 @@ TEST_F(Processes, BeginOrTakeNothing) {
         if (!g.has_begun()) {
             EXPECT_EQ(header.in_use, 0u) << bytes;
         }
-        EXPECT_EQ(g.has_begun(), bytes >= 64 + 1024 + 256 + 3 * 128 + 64) << bytes;
+        EXPECT_EQ(g.has_begun(), bytes >= 256 + 1024 + 256 + 3 * 128) << bytes;
         header.size = size;
     }
 }

@@ -49,11 +49,11 @@ struct Group {
 };
 
 // The most common first, then by first appearance.
-std::vector<Group> group(const api::Result& result, bool each, bool is_program) {
+std::vector<Group> group(std::span<const api::Process> processes, bool each, bool is_program) {
     std::vector<Group> groups;
     std::unordered_map<std::string, usize> known;
-    for (u32 id = 0; id < result.size(); id++) {
-        const api::Process process = result[id];
+    for (u32 id = 0; id < processes.size(); id++) {
+        const api::Process& process = processes[id];
         std::string ending =
             is_program && process.ending() == GPURUN_RETURNED ? "exit 0" : describe(process);
         std::string key = ending;
@@ -213,7 +213,9 @@ void say_dumps(const api::Result& result, const std::vector<Group>& groups) {
 // Says how a job's processes ended, or stores it. Its exit code.
 Result<int> tell(const api::Result& result, const RunOptions& options, Endings& endings) {
     bool is_program = options.invoke.empty();
-    std::vector<Group> groups = group(result, options.each, is_program);
+    std::vector<api::Process> processes;
+    for (u32 i = 0; i < result.size(); i++) processes.push_back(result[i]);
+    std::vector<Group> groups = group(processes, options.each, is_program);
     for (const Group& group : groups) endings.add(group.first, group.processes.size());
     say_debug(result.debug(), result.debug_dropped());
     if (!options.out.empty()) {
@@ -275,6 +277,18 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
 }
 
 }  // namespace
+
+int tell_programs(std::span<const api::Process> processes, const RunOptions& options,
+                  Endings& endings) {
+    const std::vector<Group> groups = group(processes, options.each, true);
+    for (const Group& group : groups) endings.add(group.first, group.processes.size());
+    print_outputs(groups, options.each);
+    if (!ended_alike(groups)) {
+        finish_output(0);  // in order, where both outputs go to one place
+        say_endings(groups, true);
+    }
+    return exit_code(groups);
+}
 
 int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options) {
     Result<int> code = run(jobs, options);

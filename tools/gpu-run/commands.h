@@ -40,13 +40,22 @@ struct RunOptions {
     bool trace = false;                 // a line for each system call
     bool is_watched = false;            // --poison: gpurun_config_set_watched()
     std::optional<u32> spoilt_process;  // gpurun_config_spoil()
+    // A resident machine:
+    bool resident = false;
+    std::vector<std::string> programs;  // [NAME=]FILE, for others to start
+    std::optional<u32> share;           // percent
 };
 
 // The module, which is a program unless --invoke names a function.
 Result<api::Module> load_module(const RunOptions& options);
+// --stdin: what is in the file, if there is one.
+Result<std::optional<std::string>> input_file(const RunOptions& options);
 // What to call and what it sees, but for its arguments, its time limit and what stops it.
 Result<api::Config> make_config(const RunOptions& options);
 void add_arguments(const RunOptions& options, api::Config& config);
+// The same for one of many programs on a machine: what is its own, with its number for each {}.
+Result<api::Config> make_process_config(const RunOptions& options, u32 number,
+                                        const std::optional<std::string>& input);
 // Whether the module can be run so.
 Result<void> check_config(const RunOptions& options, const api::Module& module,
                           const api::Config& config);
@@ -58,7 +67,13 @@ void say_debug(const std::vector<std::string>& lines, u64 dropped);
 // On standard error: what took how long.
 void say_phases();
 
+// What happened, then a line a frame, innermost first. The exit code.
+int say_ending(const api::Process& process, const RunOptions& options);
+
 int run_file(const RunOptions& options);
+// A module that starts processes or threads only has them on a resident machine.
+bool needs_machine(const api::Module& module);
+Result<int> run_resident(const RunOptions& options, const api::Module& module);
 
 // What all jobs of a burst have in common.
 struct BatchOptions {

@@ -42,6 +42,7 @@ void watch_interrupt() {
 
 bool was_interrupted() { return interrupted; }
 const std::atomic<bool>& interrupt_flag() { return interrupted; }
+const gpurun_stop* interrupt_stop() { return stop; }
 
 void limit(api::Config& config, std::optional<double> timeout_seconds) {
     watch_interrupt();

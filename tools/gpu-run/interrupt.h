@@ -13,6 +13,8 @@ namespace gpurun::tool {
 void watch_interrupt();
 bool was_interrupted();
 const std::atomic<bool>& interrupt_flag();
+// What it requests.
+const gpurun_stop* interrupt_stop();
 // The same for a run, and a time limit that begins with it.
 void limit(api::Config& config, std::optional<double> timeout_seconds);
 

@@ -24,6 +24,7 @@ constexpr HelpText help_text = {
   gpu-run --instances 9 --invoke fac fac.wat {}   nine processes at once, {} is 0 to 8
   gpu-run map --in data --out results app.wasm    a process for each file of a folder
   gpu-run --instances 9 --report run.json app.wasm   and what happened, as JSON
+  gpu-run --resident --program x=count.wasm app.wasm   a program that can start another as x
   gpu-run --trace app.wasm             a line for each system call
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
@@ -137,6 +138,12 @@ std::optional<uint32_t> parse_process_count(std::string_view text) {
     return count && *count > 0 ? count : std::nullopt;
 }
 
+std::optional<uint32_t> parse_percent(std::string_view text) {
+    if (text.ends_with('%')) text.remove_suffix(1);
+    auto percent = parse_small_count(text);
+    return percent && *percent > 0 && *percent <= 100 ? percent : std::nullopt;
+}
+
 bool is_device_name(std::string_view name) {
     if (name == "auto" || name == "cpu" || name == "cuda") return true;
     return name.starts_with("cuda:") && parse_small_count(name.substr(5)).has_value();
@@ -162,7 +169,8 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                "as many processes; {} in an argument is the process's number", run.instances,
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
-    app.add_flag("--stats", run.stats, "say what took how long");
+    app.add_flag("--stats", run.stats,
+                 "say what took how long; with --resident a line a second instead");
     app.add_flag("--trace", run.trace, "a line for each system call, on standard error");
     app.add_option("--profile", run.profile,
                    "show where its time goes; NAME.folded and NAME.svg have its stacks")
@@ -203,6 +211,16 @@ void add_run_options(CLI::App& app, RunOptions& run) {
            "--out", run.out,
            "with --instances: a new folder for what each wrote and changed, and how it ended")
         ->type_name("DIR");
+    app.add_flag("--resident", run.resident,
+                 "boot the device as a machine of its own, on which the program can start others");
+    app.add_option("--program", run.programs,
+                   "with --resident: one more program, for others to start by its name")
+        ->type_name("[NAME=]FILE")
+        ->allow_extra_args(false)
+        ->take_all();
+    add_number(app, "--share", "PERCENT",
+               "with --resident: the part of its time that the device may be busy", run.share,
+               parse_percent, "a part from 1% to 100%");
     add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count, "a number");
     app.add_flag("--poison", run.is_watched,
                  "watch over gpu-run itself: canaries and poison in its memory");
@@ -221,13 +239,14 @@ void add_map_options(CLI::App& app, MapOptions& map) {
                    "input")
         ->type_name("FILE");
     add_run_options(app, map.run);
-    for (const char* name :
-         {"--invoke", "--instances", "--each", "--profile", "--dump", "--poison-test"})
+    for (const char* name : {"--invoke", "--instances", "--each", "--profile", "--dump",
+                             "--poison-test", "--resident", "--program", "--share"})
         app.remove_option(app.get_option(name));
     app.get_option("--out")->description(
         "outputs go to files of the folder, not to standard output");
     app.get_option("--timeout")
         ->description("a process that has not ended after that time fails: 10s, 0.5, 200ms");
+    app.get_option("--stats")->description("say what took how long");
     app.get_option("--fuel")->description("a process fails after that many instructions");
     app.get_option("--dir")->description(
         "let the program use a directory; what it changes goes to NAME.files in --out");
@@ -237,6 +256,17 @@ void add_map_options(CLI::App& app, MapOptions& map) {
     app.add_flag("--resume", map.resumes,
                  "do only what an earlier run with this --out did not do, or what failed");
     app.footer(map_footer);
+}
+
+// What is wrong with options of the resident machine, or beside them. Empty: nothing.
+std::string check_resident(const CLI::App& app, const RunOptions& run) {
+    for (const char* name : {"--program", "--share"})
+        if (!run.resident && app.count(name) > 0)
+            return std::string(name) + " is for a resident machine: --resident";
+    for (const char* name : {"--invoke", "--profile", "--trace", "--dump", "--out"})
+        if (run.resident && app.count(name) > 0)
+            return std::string(name) + " is not for --resident";
+    return "";
 }
 
 // What is wrong with how map is called. Empty: nothing.
@@ -290,6 +320,9 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
     if (!job.profile.empty()) return "--profile is for one process";
+    for (const char* name : {"--resident", "--program", "--share"})
+        if (app.get_option(name)->count() > 0)
+            return std::string(name) + " is not for a line of a batch";
     std::string problem = take_file(app, job);
     return problem.empty() ? std::nullopt : std::optional(problem);
 }
@@ -480,10 +513,12 @@ int main(int argc, char** argv) {
     for (const char* name : {"--out", "--each"})
         if (!run.instances && app.count(name) > 0)
             return usage_error(std::string(name) + " is for many processes: --instances N");
+    if (std::string problem = check_resident(app, run); !problem.empty())
+        return usage_error(problem);
     if (run.instances && !run.profile.empty())
         return usage_error("--profile is for one process, without --instances");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
-    if (!run.instances) return run_file(run);
+    if (!run.instances || run.resident) return run_file(run);
     return run_burst({&run, 1}, {run.device, run.timeout, run.stats, run.report, "run"});
 }

@@ -49,6 +49,14 @@ Result<api::Module> load_module(const RunOptions& options) {
     return module;
 }
 
+Result<std::optional<std::string>> input_file(const RunOptions& options) {
+    using Answer = std::optional<std::string>;
+    if (options.input.empty()) return Answer();
+    Result<std::vector<u8>> input = engine::read_file(options.input);
+    if (!input) return Error{"--stdin " + input.error().message};
+    return Answer(std::string(input->begin(), input->end()));
+}
+
 Result<api::Config> make_config(const RunOptions& options) {
     api::Config config;
     if (!options.invoke.empty()) config.function(options.invoke);
@@ -58,11 +66,7 @@ Result<api::Config> make_config(const RunOptions& options) {
         add_directory(text, false, config);
     for (const std::string& text : options.environment) TRY(add_environment(text, config));
     if (options.seed) config.seed(*options.seed);
-    if (!options.input.empty()) {
-        Result<std::vector<u8>> input = engine::read_file(options.input);
-        if (!input) return Error{"--stdin " + input.error().message};
-        config.input({reinterpret_cast<const char*>(input->data()), input->size()});
-    }
+    if (std::optional<std::string> input = TRY(input_file(options))) config.input(*input);
     config.keep_files(!options.out.empty()).traced(options.trace);
     if (!options.dump.empty()) config.dump(options.dump);
     set_limits(options, config);
@@ -71,6 +75,21 @@ Result<api::Config> make_config(const RunOptions& options) {
 
 void add_arguments(const RunOptions& options, api::Config& config) {
     for (const std::string& argument : options.arguments) config.argument(argument);
+}
+
+Result<api::Config> make_process_config(const RunOptions& options, u32 number,
+                                        const std::optional<std::string>& input) {
+    api::Config config;
+    config.program_name(options.argv0.empty() ? options.file : options.argv0);
+    for (const std::string& text : options.environment) TRY(add_environment(text, config));
+    if (input) config.input(*input);
+    for (std::string argument : options.arguments) {
+        const std::string digits = std::to_string(number);
+        for (usize at = 0; (at = argument.find("{}", at)) != argument.npos; at += digits.size())
+            argument.replace(at, 2, digits);
+        config.argument(argument);
+    }
+    return config;
 }
 
 Result<void> check_config(const RunOptions& options, const api::Module& module,

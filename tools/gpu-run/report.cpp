@@ -24,6 +24,8 @@ const char* other_ending(gpurun_ending ending) {
         case GPURUN_BLOCKED: return "deadlock";
         case GPURUN_CLOSED: return "output closed";
         case GPURUN_STOPPED: return "interrupted";
+        case GPURUN_KILLED: return "killed";
+        case GPURUN_REFUSED: return "refused";
         default: return "timeout";
     }
 }
@@ -48,6 +50,19 @@ std::string device_json(const api::Device& device) {
         .add_text("name", device.name())
         .add_text("driver", device.driver())
         .add_count("lanes", device.lanes())
+        .line();
+}
+
+std::string machine_json(const std::optional<gpurun_machine_stats>& machine) {
+    if (!machine) return "null";
+    return JsonObject()
+        .add_count("launches", machine->launches)
+        .add_count("spawned", machine->spawned)
+        .add_count("ended", machine->ended)
+        .add_number("lane_seconds", machine->lane_seconds)
+        .add_number("busy_lane_seconds", machine->busy_lane_seconds)
+        .add_number("heartbeat_latest_seconds", machine->heartbeat_latest)
+        .add_count("driver_calls", machine->driver_calls)
         .line();
 }
 
@@ -98,6 +113,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
                            .add_count("to_device_bytes", device.bytes_in())
                            .add_count("from_device_bytes", device.bytes_out())
                            .line())
+        .add("machine", machine_json(report.machine))
         .add_number("host_cpu_share",
                     (seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)) / total);
     return object.lines();

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ private:
     std::map<std::string, u64> traps_, others_;
 };
 
+struct RunOptions;
+// Shows what programs wrote and how they ended, those that did the same once. The exit code of all.
+int tell_programs(std::span<const api::Process> processes, const RunOptions& options,
+                  Endings& endings);
+
 struct RunReport {
     struct Job {
         std::string file;
@@ -35,6 +41,7 @@ struct RunReport {
     int exit_code = 0;
     u32 slots = 1;    // processes that had memory of their own at once
     double busy = 0;  // share of the lanes' time with a process; 0: not known
+    std::optional<gpurun_machine_stats> machine = std::nullopt;  // at its end
 };
 
 // Before the work, so that it is not for nothing: can it be written?

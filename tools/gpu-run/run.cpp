@@ -19,8 +19,9 @@ std::string hint_for(const std::string& trap) {
     return "";
 }
 
-// What happened, then a line a frame, innermost first.
-int report(const api::Process& process, const RunOptions& options) {
+}  // namespace
+
+int say_ending(const api::Process& process, const RunOptions& options) {
     constexpr usize max_frames = 20;
     const char* trap = process.is_initialising() ? "trap in its initialisation: " : "trap: ";
     std::string message = process.message();
@@ -45,6 +46,8 @@ int report(const api::Process& process, const RunOptions& options) {
             code = exit_interrupted;
             message = "interrupted";
             break;
+        case GPURUN_KILLED: return int(process.exit_code() & 0xff);  // as a shell has it
+        case GPURUN_REFUSED: code = exit_input; break;
     }
     say(options.file + ": " + message, Tone::bad);
     std::vector<api::Frame> frames = process.frames();
@@ -62,8 +65,6 @@ int report(const api::Process& process, const RunOptions& options) {
     return code;
 }
 
-}  // namespace
-
 void say_phases() {
     std::string text = "seconds:";
     for (const auto& [name, seconds] : api::phases()) {
@@ -79,6 +80,8 @@ namespace {
 // Everything that can be wrong with the input is found before the program begins.
 Result<int> run(const RunOptions& options) {
     api::Module module = TRY(load_module(options));
+    if (options.resident || (options.invoke.empty() && needs_machine(module)))
+        return run_resident(options, module);
     api::Config config = TRY(make_config(options));
     add_arguments(options, config);
     TRY(check_config(options, module, config));
@@ -105,7 +108,7 @@ Result<int> run(const RunOptions& options) {
     }
     RunReport told{"run", {{options.file, {}}}};
     told.jobs[0].endings.add(process);
-    told.exit_code = report(process, options);
+    told.exit_code = say_ending(process, options);
     if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, device);

@@ -1,0 +1,340 @@
+// Machines of the interface: a resident machine of the engine, and what its processes read and
+// wrote.
+#include <chrono>
+#include <map>
+
+#include "api/handles.h"
+#include "base/format.h"
+#include "engine/resident.h"
+#include "host/console.h"
+
+using namespace gpurun;
+using engine::ProcessEnding;
+using engine::Resident;
+using std::chrono::steady_clock;
+
+// What belongs to the streams of one process. Two threads look at it.
+struct Captured {
+    std::mutex mutex;
+    u32 number = 0;        // the process's; held until it is known
+    std::string bytes[2];  // that nobody takes before it has ended
+};
+
+struct gpurun_machine {
+    gpurun_device* device;
+    std::unique_ptr<Resident> resident;
+    bool has_console = false;
+    std::mutex mutex;
+    std::optional<u32> console[3];                      // once a process uses them
+    std::map<u32, std::shared_ptr<Captured>> captured;  // by the process's number
+    std::optional<Error> output_problem;
+
+    ~gpurun_machine() {
+        resident.reset();
+        std::lock_guard lock(device->running);
+        device->has_machine = false;
+    }
+};
+
+namespace {
+
+constexpr u32 signal_pipe = 13;
+
+const gpurun_config& or_default(const gpurun_config* config) {
+    static const gpurun_config none;
+    return config ? *config : none;
+}
+
+Result<void> check(const gpurun_config& config) {
+    if (!config.problem.empty()) return Error{config.problem};
+    return {};
+}
+
+Resident::Deadline after(double seconds) {
+    constexpr double longest = 1e9;  // what a clock can count in nanoseconds
+    if (seconds < 0 || seconds > longest) return {};
+    return steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::duration<double>(seconds));
+}
+
+// The standard streams of this program, shared by all processes that use them.
+Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options, bool has_input) {
+    if (!machine.has_console)
+        return Error{"the machine was opened without the standard streams of this program"};
+    std::lock_guard lock(machine.mutex);
+    const host::Streams streams = host::console();
+    for (int i : {1, 2}) {
+        if (!machine.console[i])
+            machine.console[i] = TRY(machine.resident->open_output(
+                [&machine, i, write = streams.write](std::string_view bytes) -> Result<bool> {
+                    Result<bool> is_open = write(i, bytes);
+                    if (is_open && *is_open) return true;
+                    // What writes to it would go on for nothing.
+                    if (i == 1) (void)machine.resident->kill(0, signal_pipe);
+                    std::lock_guard inner(machine.mutex);
+                    if (!is_open) machine.output_problem = is_open.error();
+                    return false;
+                },
+                Resident::Use::always));
+        options.streams[i] = machine.console[i];
+    }
+    if (has_input) return {};
+    if (!machine.console[0])
+        machine.console[0] = TRY(machine.resident->open_input(streams.read, Resident::Use::always));
+    options.streams[0] = machine.console[0];
+    return {};
+}
+
+Result<std::shared_ptr<Captured>> open_streams(gpurun_machine& machine, const gpurun_config& config,
+                                               engine::SpawnOptions& options) {
+    std::shared_ptr<Captured> captured;
+    Resident& resident = *machine.resident;
+    if (config.input_callback) {
+        auto read = [input = config.input_callback, data = config.input_data](
+                        usize most, auto, auto) -> Result<host::Streams::Input> {
+            std::vector<u8> bytes(most);
+            bytes.resize(std::min(most, input(data, bytes.data(), bytes.size())));
+            return host::Streams::Input(std::move(bytes));
+        };
+        options.streams[0] = TRY(resident.open_input(std::move(read), Resident::Use::once));
+    } else if (config.input) {
+        options.streams[0] = TRY(resident.open_input(*config.input, Resident::Use::once));
+    }
+    if (config.inherits_streams) {
+        TRY(use_console(machine, options, options.streams[0].has_value()));
+    } else {
+        captured = std::make_shared<Captured>();
+        for (int i : {1, 2})
+            options.streams[i] = TRY(resident.open_output(
+                [captured, i, output = config.output_callback,
+                 data = config.output_data](std::string_view bytes) -> Result<bool> {
+                    std::unique_lock lock(captured->mutex);
+                    const u32 number = captured->number;
+                    if (!output) captured->bytes[i - 1] += bytes;
+                    lock.unlock();
+                    return !output || output(data, number, i, bytes.data(), bytes.size());
+                },
+                Resident::Use::once));
+    }
+    return captured;
+}
+
+std::string message_of(const ProcessEnding& ended) {
+    if (ended.refusal)
+        return format("the machine had no room for it: %s", wasi::to_string(*ended.refusal));
+    switch (ended.ending) {
+        case Ending::exited: return format("exit %u", ended.code);
+        case Ending::trapped:
+            return ended.code == 0 ? "uncaught exception" : to_string(Trap(ended.code));
+        case Ending::killed: return format("killed by signal %u", ended.code);
+        case Ending::out_of_fuel: return "out of fuel";
+    }
+    return "unknown ending";
+}
+
+gpurun_ending ending_of(const ProcessEnding& ended) {
+    if (ended.refusal) return GPURUN_REFUSED;
+    switch (ended.ending) {
+        case Ending::exited: return GPURUN_EXITED;
+        case Ending::trapped: return ended.code == 0 ? GPURUN_EXCEPTION : GPURUN_TRAPPED;
+        case Ending::out_of_fuel: return GPURUN_NO_FUEL;
+        case Ending::killed: break;
+    }
+    return GPURUN_KILLED;
+}
+
+std::unique_ptr<gpurun_result> result_of(gpurun_machine& machine, const ProcessEnding& ended) {
+    auto result = std::make_unique<gpurun_result>();
+    gpurun_result::Process& process = result->processes.emplace_back();
+    process.ending = ending_of(ended);
+    if (process.ending == GPURUN_EXITED || process.ending == GPURUN_KILLED)
+        process.exit_code = shell_code(ended.ending, ended.code);
+    api::collect_message(message_of(ended), 0, *result);
+    if (ended.frame) result->frames[0] = {*ended.frame};
+    result->seconds = 1e-9 * double(ended.ended - ended.started);
+    result->launches = 0;
+    std::shared_ptr<Captured> captured;
+    {
+        std::lock_guard lock(machine.mutex);
+        if (auto found = machine.captured.extract(ended.request)) captured = found.mapped();
+    }
+    for (int stream : {1, 2}) {
+        if (!captured) {
+            api::collect_output(stream, "", 0, *result);
+            continue;
+        }
+        std::lock_guard lock(captured->mutex);
+        api::collect_output(stream, captured->bytes[stream - 1], 0, *result);
+    }
+    return result;
+}
+
+const std::atomic<bool>* flag_of(const gpurun_stop* stop) {
+    return stop ? stop->is_requested.get() : nullptr;
+}
+
+}  // namespace
+
+gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* given,
+                                  gpurun_machine** machine) {
+    return api::guarded([&]() -> Result<void> {
+        if (!device || !machine)
+            return Error{"gpurun_machine_open wants a device and a place for the machine"};
+        const gpurun_config& config = or_default(given);
+        TRY(check(config));
+        engine::ResidentOptions options;
+        options.system.mounts = config.mounts;
+        options.system.seed = config.seed;
+        options.writes_back = config.processes == 0;
+        options.share = config.share;
+        if (config.machine_memory) options.page_bytes = config.machine_memory;
+        if (config.machine_processes) options.processes = config.machine_processes;
+        if (config.machine_threads) options.tasks = config.machine_threads;
+        options.spin = std::chrono::microseconds(config.spin);
+        options.is_watched = config.is_watched;
+        if (config.inherits_streams) options.terminals = host::console().terminals;
+        {
+            std::lock_guard lock(device->running);
+            if (device->has_machine) return Error{"the device has a machine already"};
+            device->has_machine = true;
+        }
+        auto made = std::make_unique<gpurun_machine>();
+        made->device = device;
+        made->has_console = config.inherits_streams;
+        made->resident = TRY(Resident::make(*device->device, options));
+        *machine = made.release();
+        return {};
+    });
+}
+
+gpurun_error* gpurun_machine_close(gpurun_machine* machine) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine) return Error{"gpurun_machine_close wants a machine"};
+        Result<void> stopped = machine->resident->stop();
+        std::lock_guard lock(machine->mutex);
+        if (machine->output_problem) return *machine->output_problem;
+        return stopped;
+    });
+}
+
+void gpurun_machine_delete(gpurun_machine* machine) { delete machine; }
+
+gpurun_error* gpurun_machine_load(gpurun_machine* machine, const char* name,
+                                  const gpurun_module* module, const gpurun_config* given,
+                                  uint32_t* program) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !name || !module || !program)
+            return Error{
+                "gpurun_machine_load wants a machine, a name, a module and a place for the "
+                "program's number"};
+        const gpurun_config& config = or_default(given);
+        TRY(check(config));
+        engine::ProgramLimits limits;
+        limits.stack_slots = config.stack_slots;
+        limits.heap_words = config.heap_words;
+        limits.memory_bytes = config.memory_bytes;
+        limits.fuel = config.fuel;
+        *program = TRY(machine->resident->load(name, module->module, limits));
+        return {};
+    });
+}
+
+gpurun_error* gpurun_machine_spawn(gpurun_machine* machine, uint32_t program,
+                                   const gpurun_config* given, uint32_t* process) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !process)
+            return Error{"gpurun_machine_spawn wants a machine and a place for the number"};
+        const gpurun_config& config = or_default(given);
+        TRY(check(config));
+        engine::SpawnOptions options;
+        options.arguments.push_back(
+            config.program_name.value_or(machine->resident->name_of(program)));
+        options.arguments.insert(options.arguments.end(), config.arguments.begin(),
+                                 config.arguments.end());
+        options.environment = config.environment;
+        options.priority = config.priority;
+        options.fuel = config.fuel;
+        std::shared_ptr<Captured> captured = TRY(open_streams(*machine, config, options));
+        // Before its ending can be asked for, and before what it writes is taken.
+        std::lock_guard lock(machine->mutex);
+        std::unique_lock<std::mutex> held;
+        if (captured) held = std::unique_lock(captured->mutex);
+        *process = TRY(machine->resident->spawn(program, options));
+        if (!captured) return {};
+        captured->number = *process;
+        machine->captured[*process] = captured;
+        return {};
+    });
+}
+
+uint32_t gpurun_machine_pid(gpurun_machine* machine, uint32_t process) {
+    return machine ? machine->resident->pid_of(process).value_or(0) : 0;
+}
+
+gpurun_error* gpurun_machine_kill(gpurun_machine* machine, uint32_t pid, uint32_t signal) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine) return Error{"gpurun_machine_kill wants a machine"};
+        return machine->resident->kill(pid, signal);
+    });
+}
+
+gpurun_error* gpurun_machine_next(gpurun_machine* machine, double seconds, const gpurun_stop* stop,
+                                  uint32_t* process, gpurun_result** result) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !process || !result)
+            return Error{"gpurun_machine_next wants a machine and places for what it finds"};
+        std::optional<ProcessEnding> ended =
+            TRY(machine->resident->next_ending(after(seconds), flag_of(stop)));
+        *result = ended ? result_of(*machine, *ended).release() : nullptr;
+        *process = ended ? ended->request : 0;
+        return {};
+    });
+}
+
+gpurun_error* gpurun_machine_wait_idle(gpurun_machine* machine, double seconds,
+                                       const gpurun_stop* stop, bool* is_idle) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !is_idle)
+            return Error{"gpurun_machine_wait_idle wants a machine and a place for the answer"};
+        *is_idle = TRY(machine->resident->wait_idle(after(seconds), flag_of(stop)));
+        return {};
+    });
+}
+
+gpurun_error* gpurun_machine_ping(gpurun_machine* machine, double* seconds) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !seconds)
+            return Error{"gpurun_machine_ping wants a machine and a place for the time"};
+        *seconds = std::chrono::duration<double>(TRY(machine->resident->ping())).count();
+        return {};
+    });
+}
+
+void gpurun_machine_get_stats(gpurun_machine* machine, gpurun_machine_stats* stats) {
+    if (!machine || !stats) return;
+    const engine::ResidentStats now = machine->resident->stats();
+    const MachineStats& it = now.machine;
+    *stats = {};
+    stats->seconds = now.seconds;
+    stats->host_cpu_seconds = now.host_cpu_seconds;
+    stats->launches = now.launches;
+    for (const auto& [name, count] : now.driver_calls) stats->driver_calls += count;
+    stats->processes = it.processes;
+    stats->threads = it.tasks;
+    stats->ready = it.ready;
+    stats->blocked = it.blocked;
+    stats->spawned = it.spawned;
+    stats->ended = it.ended;
+    stats->lanes = it.lanes;
+    stats->lanes_busy = it.lanes_busy;
+    stats->busy_lane_seconds = 1e-9 * double(it.busy_lane_ns);
+    stats->lane_seconds = 1e-9 * double(it.lane_ns);
+    stats->memory = it.page_bytes;
+    stats->memory_used = it.page_bytes_used;
+    stats->system_memory = it.heap_bytes;
+    stats->system_memory_used = it.heap_bytes_used;
+    stats->heartbeat_age = 1e-9 * double(it.heartbeat_age);
+    stats->heartbeat_latest = 1e-9 * double(it.heartbeat_latest);
+    stats->slowest_warp = uint32_t(it.slowest_warp);
+    stats->slowest_phase = uint32_t(it.slowest_warp >> 32);
+}

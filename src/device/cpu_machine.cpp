@@ -1,0 +1,114 @@
+// A resident launch on the CPU: a thread of the host for each warp, and a bell that is a futex.
+#include "device/cpu_machine.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "runtime/platform.h"
+
+namespace gpurun::device {
+namespace {
+
+using std::chrono::steady_clock;
+
+class CpuMachine final : public Machine {
+public:
+    CpuMachine(u8* system, u8* pages, u32 warps, RunWarp* run)
+        : mailbox_(std::make_unique<PagedMailbox>()),
+          params_{reinterpret_cast<u64>(system), reinterpret_cast<u64>(pages),
+                  reinterpret_cast<u64>(mailbox_.get()), 0},
+          warps_(warps),
+          run_(run) {}
+
+    ~CpuMachine() override {
+        __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE);
+        join();
+    }
+
+    Mailbox& mailbox() override { return *mailbox_; }
+
+    Result<void> launch() override {
+        if (running_.load(std::memory_order_acquire) != 0)
+            return Error{"the machine is running already"};
+        join();
+        running_.store(warps_, std::memory_order_relaxed);
+        for (u32 warp = 0; warp < warps_; warp++)
+            threads_.emplace_back([this, warp] {
+                run_(params_, warp);
+                // The last one to leave: pairs with has_parked.
+                if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+                    rt::ring_bell(&mailbox_->bell);
+            });
+        return {};
+    }
+
+    Result<void> wait(u32 seen, std::optional<steady_clock::time_point> deadline) override {
+        if (spin_.count() > 0) {
+            auto end = steady_clock::now() + spin_;
+            if (deadline && *deadline < end) end = *deadline;
+            while (!is_over(seen) && steady_clock::now() < end) std::this_thread::yield();
+        }
+        // Whatever ends it changes the bell or is followed by a ring, so that none is missed.
+        while (!is_over(seen) && sleep(seen, deadline)) {
+        }
+        is_woken_.exchange(false, std::memory_order_acq_rel);
+        return {};
+    }
+
+    void set_spin(std::chrono::microseconds time) override { spin_ = time; }
+
+    void wake() override {
+        is_woken_.store(true, std::memory_order_release);  // pairs with is_over
+        rt::ring_bell(&mailbox_->bell);
+    }
+
+    Result<bool> has_parked() override { return running_.load(std::memory_order_acquire) == 0; }
+
+private:
+    struct alignas(4096) PagedMailbox : Mailbox {};
+
+    bool is_over(u32 seen) const {
+        return __atomic_load_n(&mailbox_->bell, __ATOMIC_ACQUIRE) != seen ||
+               is_woken_.load(std::memory_order_acquire) ||
+               running_.load(std::memory_order_acquire) == 0;
+    }
+
+    // False: the deadline has come.
+    bool sleep(u32 seen, std::optional<steady_clock::time_point> deadline) {
+        timespec until{};
+        if (deadline) {
+            // The steady clock is the futex's.
+            auto ns = std::chrono::nanoseconds(deadline->time_since_epoch()).count();
+            if (ns < 0) ns = 0;
+            until = {time_t(ns / 1'000'000'000), long(ns % 1'000'000'000)};
+        }
+        syscall(SYS_futex, &mailbox_->bell, FUTEX_WAIT_BITSET_PRIVATE, seen,
+                deadline ? &until : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
+        return !deadline || steady_clock::now() < *deadline;
+    }
+
+    void join() {
+        for (std::thread& thread : threads_) thread.join();
+        threads_.clear();
+    }
+
+    std::unique_ptr<PagedMailbox> mailbox_;
+    const MachineParams params_;
+    const u32 warps_;
+    RunWarp* const run_;
+    std::vector<std::thread> threads_;
+    std::chrono::microseconds spin_{0};
+    std::atomic<bool> is_woken_ = false;
+    std::atomic<u32> running_ = 0;  // warps
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run) {
+    return std::make_unique<CpuMachine>(system, pages, warps, run);
+}
+
+}  // namespace gpurun::device

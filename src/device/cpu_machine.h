@@ -1,0 +1,14 @@
+// A resident launch on the CPU: a thread of the host for each warp.
+#pragma once
+
+#include "device/device.h"
+
+namespace gpurun::device {
+
+// What each warp of a launch does: rt::run_machine (runtime/scheduler.h), or what a test has
+// instead of it.
+using RunWarp = void(const MachineParams& params, u32 warp);
+
+std::unique_ptr<Machine> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run);
+
+}  // namespace gpurun::device

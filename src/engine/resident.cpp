@@ -1,0 +1,781 @@
+// Boot, messages and the thread that handles them.
+#include "engine/resident.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "abi/ring.h"
+#include "base/check.h"
+#include "base/format.h"
+#include "device/slot_layout.h"
+#include "host/harvest.h"
+
+namespace gpurun::engine {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr u64 table_alignment = host::heap_alignment;
+constexpr std::chrono::milliseconds park_patience(5000);  // then the machine is given up
+
+u64 align(u64 at, u64 to) { return (at + to - 1) / to * to; }
+
+template <class T>
+Result<void> write_value(device::SystemMemory& memory, u64 offset, const T& value) {
+    return memory.write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
+}
+template <class T>
+Result<T> read_value(device::SystemMemory& memory, u64 offset) {
+    T value;
+    TRY(memory.read(offset, {reinterpret_cast<u8*>(&value), sizeof value}));
+    return value;
+}
+
+// Of this program, in user and system mode.
+double cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    auto seconds = [](const timeval& time) {
+        return double(time.tv_sec) + 1e-6 * double(time.tv_usec);
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+u64 arena_bytes(const device::DeviceInfo& device) {
+    constexpr u64 least = u64{1} << 30, most = u64{16} << 30;
+    if (device.reserves_lazily) return std::min(u64{64} << 30, device.memory_total);
+    return std::clamp(device.memory_free / 8, least, most) & ~(table_alignment - 1);
+}
+
+// Strings with a NUL after each.
+Result<std::string> joined(const std::vector<std::string>& strings, const char* what) {
+    std::string all;
+    for (const std::string& text : strings) {
+        if (text.find('\0') != text.npos) return Error{format("%s with a NUL in it", what)};
+        all += text;
+        all += '\0';
+    }
+    return all;
+}
+
+}  // namespace
+
+// ---- boot --------------------------------------------------------------------------
+
+Result<std::unique_ptr<Resident>> Resident::make(device::Device& device,
+                                                 const ResidentOptions& options) {
+    std::unique_ptr<Resident> made(new Resident(device, options));
+    TRY(made->boot());
+    return made;
+}
+
+// Tables behind the base, as MachineHeader has them.
+Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape,
+                                               SystemHeader& system) {
+    const device::DeviceInfo& info = device_.info();
+    MachineHeader header{};
+    header.process_count = options_.processes.value_or(info.reserves_lazily ? 16 << 10 : 128 << 10);
+    header.task_count = options_.tasks.value_or(header.process_count);
+    header.warp_count = shape.warps;
+    header.lanes = shape.lanes;
+    header.slice_ns = u64(options_.slice.count());
+    header.share = options_.share;
+    header.is_poisoned = options_.is_watched;
+    u64 end = align(system.base_end, table_alignment);
+    auto take = [&](u64 count, u64 size) {
+        u64 at = end;
+        end = align(end + count * size, table_alignment);
+        return at;
+    };
+    system.machine = take(1, sizeof(MachineHeader));
+    header.programs = take(max_programs, sizeof(ProgramEntry));
+    header.processes = take(header.process_count, sizeof(ProcessEntry));
+    header.tasks = take(header.task_count, sizeof(TaskEntry));
+    header.deadlines = take(header.task_count, sizeof(u64));
+    header.buckets = take(wait_buckets, sizeof(WaitBucket));
+    header.warps = take(header.warp_count, sizeof(WarpEntry));
+    header.host_streams = take(max_host_streams, sizeof(HostStream));
+    system.base_end = system.bump = end;
+    if (end > system.size)
+        return Error{
+            format("tables for %u processes take %llu MiB, there are %llu MiB of system "
+                   "memory; ask for fewer",
+                   header.process_count, (unsigned long long)(end >> 20),
+                   (unsigned long long)(system.size >> 20))};
+    return header;
+}
+
+Result<void> Resident::make_pages() {
+    const device::DeviceInfo& info = device_.info();
+    constexpr u64 slack = u64{64} << 20;  // what allocations are rounded up by
+    const u64 left = info.memory_free - std::min(info.memory_free, system_->size() + slack);
+    // Half of what is left, so that others find some too.
+    u64 bytes = options_.page_bytes.value_or(info.reserves_lazily ? info.memory_total : left / 2);
+    bytes &= ~(table_alignment - 1);
+    PageHeader header{};
+    header.pages = bytes >> page_shift;
+    header.first_page =
+        align(sizeof(PageHeader) + header.pages, u64{1} << page_shift) >> page_shift;
+    if (header.first_page >= header.pages)
+        return Error{
+            format("%llu bytes are too few for programs and processes", (unsigned long long)bytes)};
+    pages_ = TRY(device_.make_system(bytes));
+    return write_value(*pages_, 0, header);
+}
+
+Result<void> Resident::boot() {
+    // First of all: what memory there is depends on it.
+    const device::MachineShape shape = TRY(device_.machine_shape());
+    if (options_.share == 0 || options_.share > 100)
+        return Error{format("a share of %u%% is not from 1 to 100", options_.share)};
+    host::SystemOptions& wanted = options_.system;
+    if (wanted.arena_size == 0) wanted.arena_size = arena_bytes(device_.info());
+    // A block of a cold file costs a message there and back.
+    wanted.warm_file = u64{16} << 20;
+    wanted.warm_bytes = u64{1} << 30;
+    wanted.keeps_files =
+        options_.writes_back && std::ranges::any_of(wanted.mounts, &host::Mount::is_writable);
+    image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(wanted)));
+    system_ = TRY(device_.make_system(wanted.arena_size));
+    SystemHeader system = image_->fresh_header();
+    system.terminals = options_.terminals;
+    MachineHeader header = TRY(lay_out_tables(shape, system));
+    // Behind the heap is room for blocks of files that stay with the host.
+    if (image_->cold_count() > 0)
+        system.size =
+            system.base_end + (system.size - system.base_end) / 2 / file_block * file_block;
+    header.brought = system.size;
+    header.brought_end = system_->size();
+    TRY(system_->write(0, image_->bytes()));
+    TRY(write_value(*system_, 0, system));
+    TRY(write_value(*system_, system.machine, header));
+    TRY(make_pages());
+    machine_ = TRY(device_.make_machine(*system_, *pages_));
+    mailbox_.emplace(machine_->mailbox());
+    mailbox_->set_share(options_.share);
+    machine_->set_spin(options_.spin);
+    booted_ = steady_clock::now();
+    cpu_at_boot_ = cpu_seconds();
+    TRY(machine_->launch());
+    launches_ = 1;
+    thread_ = std::thread([this] { pump(); });
+    return {};
+}
+
+Resident::~Resident() {
+    (void)stop();  // whoever wants to know has called it
+}
+
+Result<void> Resident::stop() {
+    if (is_stopped_.exchange(true)) return {};
+    is_stopping_ = true;
+    if (mailbox_) mailbox_->set_stop(stop_park);
+    if (machine_) machine_->wake();
+    if (thread_.joinable()) thread_.join();
+    {
+        std::lock_guard lock(mutex_);
+        changed_.notify_all();
+    }
+    for (const auto& stream : streams_)
+        if (stream->reader.joinable()) stream->reader.join();
+    for (std::thread& reader : finished_) reader.join();
+    {
+        std::lock_guard lock(sending_);
+        is_gone_ = true;
+        if (mailbox_) last_stats_ = mailbox_->stats();
+    }
+    const bool is_parked = machine_ && !failure_;
+    machine_.reset();
+    Result<void> written = is_parked ? write_back() : Result<void>();
+    system_.reset();
+    pages_.reset();
+    return written;
+}
+
+// The device's memory is the host's to read now.
+Result<void> Resident::write_back() {
+    if (!options_.system.keeps_files) return {};
+    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
+    if (system.machine > system_->size() - sizeof(MachineHeader))
+        return Error{"system memory is damaged: the machine's tables"};
+    const MachineHeader header = TRY(read_value<MachineHeader>(*system_, system.machine));
+    if (header.kept_files == 0) return {};
+    std::vector<u8> arena(std::min(system.bump, system_->size()));
+    TRY(system_->read(0, arena));
+    return host::write_back(arena, header.kept_files, *image_);
+}
+
+// ---- messages to the machine -------------------------------------------------------
+
+Result<bool> Resident::send(const Outgoing& message) {
+    std::span<const u8> body;
+    if (message.body) body = std::span(*message.body).subspan(message.begin, message.size);
+    return mailbox_->send(message.kind, message.head, body);
+}
+
+// At once if there is room and nothing waits; else the thread sends it later.
+Result<void> Resident::post(Outgoing message) {
+    {
+        std::lock_guard lock(sending_);
+        if (is_gone_) return Error{"the machine was stopped"};
+        if (unsent_.empty() && TRY(send(message))) return {};
+        unsent_.push_back(std::move(message));
+        has_unsent_ = true;
+        machine_->wake();
+    }
+    return {};
+}
+
+Result<void> Resident::flush() {
+    std::lock_guard lock(sending_);
+    while (!unsent_.empty() && TRY(send(unsent_.front()))) unsent_.pop_front();
+    has_unsent_ = !unsent_.empty();
+    return {};
+}
+
+// ---- programs and processes --------------------------------------------------------
+
+Result<u32> Resident::load(const std::string& name,
+                           const std::shared_ptr<const wasm::Module>& module,
+                           const ProgramLimits& limits) {
+    if (name.empty() || name.size() > max_program_name)
+        return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes", name.c_str(),
+                            max_program_name)};
+    BurstOptions options;
+    options.function = "_start";
+    options.stack_slots = limits.stack_slots;
+    options.heap_words = limits.heap_words;
+    options.memory_bytes = limits.memory_bytes;
+    options.fuel = limits.fuel;
+    options.is_watched = options_.is_watched;
+    options.system.mounts = options_.system.mounts;
+    options.system.seed = options_.system.seed;
+    auto program = std::make_unique<Program>();
+    program->name = name;
+    program->fuel = limits.fuel;
+    program->made = TRY(make_template(module, options, {}));
+    Store& store = *program->made.store;
+    if (!store.type_of(program->made.func).params.empty() ||
+        !store.type_of(program->made.func).results.empty())
+        return Error{"_start has parameters or results, so it is not a program"};
+    device::Burst burst = TRY(store.make_burst(program->made.func, {}, 1));
+    burst.stack_slots &= ~u32{1};  // what follows is aligned
+    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
+    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
+
+    ProgramInfo info{};
+    info.name_length = u32(name.size());
+    std::ranges::copy(name, info.name);
+    info.code_bytes = burst.code.size() * sizeof(u64);
+    info.template_words = slot.words.size();
+    info.template_bytes = bytes.size();
+    info.memory_bytes = slot.bytes_per_process;
+    info.thread = burst.thread;
+    info.stack = slot.stack;
+    info.stack_end = slot.stack_end;
+    info.most_stack_slots = burst.stack_slots;
+    info.most_frame_slots = TRY(store.most_frame_slots());
+    std::optional<Extern> start = store.find_export(*program->made.instance, "wasi_thread_start");
+    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
+        return it.module == "wasi" && it.name == "thread-spawn";
+    });
+    if (spawns_threads && start && start->kind == wasm::ExternKind::func)
+        info.thread_entry = store.entry_of(*start);
+    info.is_watched = burst.is_watched;
+    std::ranges::copy(slot.ranges, info.ranges);
+
+    auto blob = std::make_shared<std::vector<u8>>();
+    auto append = [&](const void* from, u64 size) {
+        const u8* first = static_cast<const u8*>(from);
+        blob->insert(blob->end(), first, first + size);
+    };
+    append(burst.code.data(), info.code_bytes);
+    append(slot.words.data(), info.template_words * sizeof(u32));
+    append(bytes.data(), bytes.size());
+
+    u32 number;
+    {
+        std::lock_guard lock(mutex_);
+        for (const auto& other : programs_)
+            if (other->name == name && other->error == 0)
+                return Error{format("there is a program \"%s\" already", name.c_str())};
+        if (programs_.size() == max_programs)
+            return Error{format("a machine holds %u programs at the most", max_programs)};
+        number = u32(programs_.size());
+        programs_.push_back(std::move(program));
+    }
+    info.number = number;
+    TRY(post(MessageKind::program, info));
+    constexpr u64 piece = max_message - sizeof(ProgramData);
+    for (u64 at = 0; at < blob->size(); at += piece) {
+        const ProgramData data{number, 0, at};
+        const u8* head = reinterpret_cast<const u8*>(&data);
+        TRY(post({MessageKind::program_data, std::vector<u8>(head, head + sizeof data), blob, at,
+                  std::min(piece, blob->size() - at)}));
+    }
+    TRY(post(MessageKind::program_end, ProgramNumber{number, 0}));
+    TRY(wait_for({}, nullptr, [&] { return programs_[number]->is_answered; }));
+    std::lock_guard lock(mutex_);
+    if (u32 error = programs_[number]->error; error != 0)
+        return Error{format("the machine cannot hold program \"%s\" of %llu KiB: %s", name.c_str(),
+                            (unsigned long long)(blob->size() >> 10),
+                            wasi::to_string(wasi::Errno(error)))};
+    return number;
+}
+
+std::string Resident::name_of(u32 program) {
+    std::lock_guard lock(mutex_);
+    return program < programs_.size() ? programs_[program]->name : "";
+}
+
+Result<u32> Resident::spawn(u32 program, const SpawnOptions& options) {
+    Result<u32> request = ask_for(program, options);
+    if (request) return request;
+    // Nobody will have these.
+    std::lock_guard lock(mutex_);
+    for (std::optional<u32> number : options.streams)
+        if (number && *number < streams_.size() && streams_[*number]->use == Use::once)
+            (void)close(*number, *streams_[*number]);
+    return request;
+}
+
+Result<u32> Resident::ask_for(u32 program, const SpawnOptions& options) {
+    const std::string arguments = TRY(joined(options.arguments, "an argument")),
+                      environment = TRY(joined(options.environment, "a variable"));
+    SpawnRequest request{};
+    std::vector<u32> streams;
+    if (arguments.size() + environment.size() > max_message - sizeof request)
+        return Error{
+            format("arguments and environment of a process take %zu bytes, %zu is the "
+                   "most",
+                   arguments.size() + environment.size(), max_message - sizeof request)};
+    request.program = program;
+    request.argument_count = u32(options.arguments.size());
+    request.argument_bytes = u32(arguments.size());
+    request.environment_count = u32(options.environment.size());
+    request.environment_bytes = u32(environment.size());
+    request.priority = options.priority;
+    request.fuel = options.fuel.value_or(~u64{0});
+    if (options.priority >= priorities) return Error{"a priority is 0, 1 or 2"};
+    {
+        std::lock_guard lock(mutex_);
+        if (failure_) return *failure_;
+        if (program >= programs_.size() || !programs_[program]->is_answered ||
+            programs_[program]->error != 0)
+            return Error{format("there is no program of number %u", program)};
+        if (options.fuel && !programs_[program]->fuel)
+            return Error{"fuel is for processes of programs that were loaded with some"};
+        for (u32 i = 0; i < 3; i++) {
+            if (!options.streams[i]) continue;
+            if (*options.streams[i] >= streams_.size())
+                return Error{format("there is no stream of number %u", *options.streams[i])};
+            // Of one that has ended, or that nobody reads, the process has nothing.
+            if (streams_[*options.streams[i]]->is_closed) continue;
+            request.streams[i] = *options.streams[i] + 1;
+            streams.push_back(*options.streams[i]);
+        }
+        request.request = next_request_++;
+        unanswered_[request.request] = std::move(streams);
+    }
+    auto strings = std::make_shared<std::vector<u8>>(arguments.begin(), arguments.end());
+    strings->insert(strings->end(), environment.begin(), environment.end());
+    const u8* head = reinterpret_cast<const u8*>(&request);
+    const u64 size = strings->size();
+    TRY(post({MessageKind::spawn, std::vector<u8>(head, head + sizeof request), std::move(strings),
+              0, size}));
+    return request.request;
+}
+
+Result<void> Resident::kill(u32 pid, u32 signal) {
+    return post(MessageKind::kill, KillRequest{pid, signal});
+}
+
+std::optional<u32> Resident::pid_of(u32 request) {
+    std::lock_guard lock(mutex_);
+    auto found = pids_.find(request);
+    return found == pids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<std::chrono::nanoseconds> Resident::ping() {
+    const auto begin = steady_clock::now();
+    u64 number;
+    {
+        std::lock_guard lock(mutex_);
+        number = next_ping_++;
+    }
+    TRY(post(MessageKind::ping, Ping{number}));
+    TRY(wait_for({}, nullptr, [&] { return pongs_.contains(number); }));
+    std::lock_guard lock(mutex_);
+    return pongs_.extract(number).mapped() - begin;
+}
+
+// ---- streams -----------------------------------------------------------------------
+
+Result<u32> Resident::add_stream(std::unique_ptr<Stream> stream) {
+    std::lock_guard lock(mutex_);
+    if (failure_) return *failure_;
+    if (!free_streams_.empty()) {
+        const u32 number = free_streams_.back();
+        free_streams_.pop_back();
+        // A thread that reads for it may not have seen yet that it is closed.
+        if (streams_[number]->reader.joinable()) {
+            finished_.push_back(std::move(streams_[number]->reader));
+            retired_.push_back(std::move(streams_[number]));
+        }
+        if (stream->is_input) inputs_.insert(number);
+        streams_[number] = std::move(stream);
+        return number;
+    }
+    if (streams_.size() == max_host_streams)
+        return Error{format("a machine has %u streams to the host at the most", max_host_streams)};
+    if (stream->is_input) inputs_.insert(u32(streams_.size()));
+    streams_.push_back(std::move(stream));
+    return u32(streams_.size() - 1);
+}
+
+Result<u32> Resident::open_output(std::function<Result<bool>(std::string_view)> write, Use use) {
+    auto stream = std::make_unique<Stream>();
+    stream->write = std::move(write);
+    stream->use = use;
+    return add_stream(std::move(stream));
+}
+
+Result<u32> Resident::open_input(std::vector<u8> bytes, Use use) {
+    auto stream = std::make_unique<Stream>();
+    stream->is_input = stream->is_ended = true;
+    stream->use = use;
+    stream->waiting_bytes = bytes.size();
+    if (!bytes.empty()) stream->waiting.push_back(std::move(bytes));
+    return add_stream(std::move(stream));
+}
+
+Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
+    auto stream = std::make_unique<Stream>();
+    stream->is_input = true;
+    stream->use = use;
+    Stream* it = stream.get();
+    const u32 number = TRY(add_stream(std::move(stream)));
+    std::lock_guard lock(mutex_);
+    it->reader = std::thread([this, it, read = std::move(read)] { read_input(*it, read); });
+    return number;
+}
+
+// The host's end. What the device sent before it heard of that comes before the answer to the ping;
+// then the number is free. With the lock held.
+Result<void> Resident::close(u32 number, Stream& stream) {
+    if (stream.is_closed) return {};
+    stream.is_closed = true;
+    stream.write = nullptr;
+    inputs_.erase(number);
+    const MessageKind kind = stream.is_input ? MessageKind::input_end : MessageKind::output_end;
+    TRY(post(kind, StreamBytes{number + 1, 0, stream.sent}));
+    if (stream.use == Use::always) return {};
+    const u64 ping = next_ping_++;
+    closing_[ping] = number;
+    return post(MessageKind::ping, Ping{ping});
+}
+
+// Brings as much as the device has room for, and no more: the rest is for whoever reads it next.
+void Resident::read_input(Stream& stream, const decltype(host::Streams::read)& read) {
+    auto room = [&] { return pipe_bytes - (stream.sent - stream.taken) - stream.waiting_bytes; };
+    for (;;) {
+        u64 most;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return is_stopping_ || stream.is_closed || room() > 0; });
+            if (is_stopping_ || stream.is_closed) return;
+            most = room();
+        }
+        Result<host::Streams::Input> bytes = read(most, {}, &is_stopping_);
+        if (bytes && !*bytes) continue;  // somebody wants to stop
+        // What cannot be read has ended, as a closed one has.
+        const bool is_ended = !bytes || (*bytes)->empty();
+        {
+            std::lock_guard lock(mutex_);
+            stream.is_ended = is_ended;
+            if (!is_ended) {
+                stream.waiting_bytes += (*bytes)->size();
+                stream.waiting.push_back(std::move(**bytes));
+            }
+        }
+        machine_->wake();
+        if (is_ended) return;
+    }
+}
+
+// Sends what the device has room for. False: there was nothing. With the lock held.
+Result<bool> Resident::feed(u32 number, Stream& stream) {
+    if (!stream.is_input || stream.is_closed || !stream.is_begun) return false;
+    if (stream.waiting.empty()) {
+        if (!stream.is_ended) return false;
+        TRY(close(number, stream));
+        return true;
+    }
+    const std::vector<u8>& front = stream.waiting.front();
+    constexpr u64 most = max_message - sizeof(StreamBytes);
+    const u64 room = pipe_bytes - (stream.sent - stream.taken);
+    const u64 size = std::min({room, front.size() - stream.front_used, most});
+    if (size == 0) return false;
+    const StreamBytes head{number + 1, 0, stream.sent + size};
+    const u8* bytes = reinterpret_cast<const u8*>(&head);
+    auto body = std::make_shared<std::vector<u8>>(front.begin() + s64(stream.front_used),
+                                                  front.begin() + s64(stream.front_used + size));
+    TRY(post({MessageKind::input, std::vector<u8>(bytes, bytes + sizeof head), std::move(body), 0,
+              size}));
+    stream.sent += size;
+    stream.waiting_bytes -= size;
+    stream.front_used += size;
+    if (stream.front_used == front.size()) {
+        stream.waiting.pop_front();
+        stream.front_used = 0;
+    }
+    return true;
+}
+
+Result<void> Resident::feed() {
+    std::lock_guard lock(mutex_);
+    for (auto at = inputs_.begin(); at != inputs_.end();) {
+        const u32 number = *at++;  // closing it takes it away
+        while (TRY(feed(number, *streams_[number]))) {
+        }
+    }
+    return {};
+}
+
+// ---- the thread --------------------------------------------------------------------
+
+void Resident::fail(const Error& error) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+    is_stopping_ = true;  // for those who read input
+    changed_.notify_all();
+}
+
+void Resident::pump() {
+    constexpr std::chrono::microseconds retry(500);  // of what found no room
+    std::optional<steady_clock::time_point> give_up;
+    auto turn = [&]() -> Result<bool> {
+        const u32 bell = mailbox_->bell();
+        TRY(take_messages());
+        TRY(feed());
+        TRY(flush());
+        if (!TRY(goes_on())) return false;
+        std::optional<steady_clock::time_point> deadline;
+        if (has_unsent_) deadline = steady_clock::now() + retry;
+        if (is_stopping_) {
+            if (!give_up) give_up = steady_clock::now() + park_patience;
+            if (steady_clock::now() > *give_up) return Error{"the machine does not park"};
+            deadline = deadline ? std::min(*deadline, *give_up) : *give_up;
+        }
+        TRY(machine_->wait(bell, deadline));
+        return true;
+    };
+    for (;;) {
+        Result<bool> done = turn();
+        if (!done) return fail(done.error());
+        if (!*done) return;
+    }
+}
+
+// Where it parked by itself it is launched again.
+Result<bool> Resident::goes_on() {
+    if (!TRY(machine_->has_parked())) return true;
+    TRY(take_messages());  // its last ones
+    if (is_stopping_) return false;
+    launches_++;
+    TRY(machine_->launch());
+    return true;
+}
+
+Result<void> Resident::take_messages() {
+    for (;;) {
+        std::optional<host::Message> message = TRY(mailbox_->take());
+        if (!message) return {};
+        TRY(handle(*message));
+    }
+}
+
+Result<void> Resident::handle(const host::Message& message) {
+    if (message.kind == MessageKind::output) return handle_output(message);
+    if (message.kind == MessageKind::want_block) return bring_block(message.as<BlockRequest>());
+    std::lock_guard lock(mutex_);
+    auto damaged = [](const char* what) {
+        return Error{format("the machine's mailbox is damaged: %s", what)};
+    };
+    switch (message.kind) {
+        case MessageKind::program_ready: {
+            const auto answer = message.as<ProgramNumber>();
+            if (answer.number >= programs_.size()) return damaged("a program that there is not");
+            programs_[answer.number]->is_answered = true;
+            programs_[answer.number]->error = answer.error;
+            break;
+        }
+        case MessageKind::spawned: {
+            const auto answer = message.as<SpawnAnswer>();
+            auto request = unanswered_.extract(answer.request);
+            if (!request) return damaged("a request that there is not");
+            for (u32 number : request.mapped()) {
+                Stream& stream = *streams_[number];
+                // From now on there is something at the device's end.
+                stream.is_begun |= answer.error == 0;
+                if (answer.error != 0 && stream.use == Use::once) TRY(close(number, stream));
+            }
+            if (answer.error == 0) {
+                pids_[answer.request] = answer.pid;
+                is_idle_ = false;
+            } else {
+                ProcessEnding refused;
+                refused.request = answer.request;
+                refused.refusal = wasi::Errno(answer.error);
+                endings_.push_back(refused);
+            }
+            break;
+        }
+        case MessageKind::ended: {
+            const auto ended = message.as<EndedProcess>();
+            if (ended.program >= programs_.size()) return damaged("a program that there is not");
+            ProcessEnding ending;
+            ending.request = ended.request;
+            ending.pid = ended.pid;
+            ending.program = ended.program;
+            ending.ending = ended.ending;
+            ending.code = ended.code;
+            if (ended.ending == Ending::trapped || ended.ending == Ending::out_of_fuel)
+                ending.frame = programs_[ended.program]->made.store->frame_at(ended.trap_pc);
+            ending.started = ended.started;
+            ending.ended = ended.ended;
+            ending.time_used = ended.time_used;
+            pids_.erase(ended.request);
+            endings_.push_back(std::move(ending));
+            break;
+        }
+        case MessageKind::taken: {
+            const auto taken = message.as<StreamBytes>();
+            const u32 number = taken.stream - 1;
+            if (number >= streams_.size() || !streams_[number]->is_input)
+                return damaged("an input that there is not");
+            Stream& stream = *streams_[number];
+            if (taken.total == nobody_reads) {
+                if (stream.use == Use::once) TRY(close(number, stream));
+                break;
+            }
+            if (taken.total < stream.taken || taken.total > stream.sent)
+                return damaged("more input taken than there was");
+            stream.taken = taken.total;
+            break;
+        }
+        case MessageKind::pong: {
+            const u64 number = message.as<Ping>().number;
+            if (auto closed = closing_.extract(number))
+                free_streams_.push_back(closed.mapped());
+            else
+                pongs_[number] = steady_clock::now();
+            break;
+        }
+        case MessageKind::idle: is_idle_ = true; break;
+        case MessageKind::broken: return Error{"the machine could not read its mailbox"};
+        default: break;
+    }
+    changed_.notify_all();
+    return {};
+}
+
+Result<void> Resident::handle_output(const host::Message& message) {
+    const auto head = message.as<StreamBytes>();
+    const std::span<const u8> bytes = message.after<StreamBytes>();
+    const u32 number = head.stream - 1;
+    std::function<Result<bool>(std::string_view)> write;
+    {
+        std::lock_guard lock(mutex_);
+        if (number >= streams_.size() || streams_[number]->is_input)
+            return Error{"the machine's mailbox is damaged: an output that there is not"};
+        Stream& stream = *streams_[number];
+        if (bytes.empty() && stream.use == Use::once) return close(number, stream);
+        if (bytes.empty() || !stream.write) return {};
+        write = stream.write;
+    }
+    // Without the lock: it may take its time, and ask for other things.
+    Result<bool> is_read = write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (is_read && *is_read) return {};
+    std::lock_guard lock(mutex_);
+    return close(number, *streams_[number]);
+}
+
+// Numbers of the device are checked before they are followed, in the host's own copy of the base.
+Result<void> Resident::bring_block(const BlockRequest& wanted) {
+    BlockAnswer answer{};
+    answer.task = wanted.task;
+    answer.node = wanted.node;
+    answer.block = wanted.block;
+    auto bytes = [&]() -> Result<std::vector<u8>> {
+        const Node node = TRY(host::node_at(image_->bytes(), wanted.node));
+        if (node.kind != NodeKind::file || !(node.flags & node_is_cold))
+            return Error{"not a file whose contents are with the host"};
+        return image_->read_block(node.host_id, wanted.block);
+    }();
+    answer.error = bytes ? 0 : u32(wasi::Errno::io);
+    auto body =
+        std::make_shared<std::vector<u8>>(bytes ? std::move(*bytes) : std::vector<u8>(file_block));
+    const u8* head = reinterpret_cast<const u8*>(&answer);
+    return post({MessageKind::block, std::vector<u8>(head, head + sizeof answer), std::move(body),
+                 0, file_block});
+}
+
+// ---- waiting -----------------------------------------------------------------------
+
+// `ready` is asked with the lock held. An Error: the machine is gone.
+template <class Ready>
+Result<bool> Resident::wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready) {
+    constexpr std::chrono::milliseconds look(20);  // at the stop request
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        if (ready()) return true;
+        if (failure_) return *failure_;
+        if (is_stopping_) return Error{"the machine was stopped"};
+        if (stop && stop->load(std::memory_order_relaxed)) return false;
+        const auto now = steady_clock::now();
+        if (deadline && now >= *deadline) return false;
+        if (!deadline && !stop) {
+            changed_.wait(lock);
+            continue;
+        }
+        const auto next = now + look;
+        changed_.wait_until(lock, !stop ? *deadline : deadline ? std::min(*deadline, next) : next);
+    }
+}
+
+Result<std::optional<ProcessEnding>> Resident::next_ending(Deadline deadline,
+                                                           const std::atomic<bool>* stop) {
+    using Answer = std::optional<ProcessEnding>;
+    Answer taken;
+    TRY(wait_for(deadline, stop, [&] {
+        if (endings_.empty()) return false;
+        taken = std::move(endings_.front());
+        endings_.pop_front();
+        return true;
+    }));
+    return taken;
+}
+
+Result<bool> Resident::wait_idle(Deadline deadline, const std::atomic<bool>* stop) {
+    return wait_for(deadline, stop, [&] { return is_idle_ && unanswered_.empty(); });
+}
+
+ResidentStats Resident::stats() {
+    ResidentStats stats;
+    {
+        std::lock_guard lock(sending_);
+        if (!is_gone_) last_stats_ = mailbox_->stats();
+        if (last_stats_) stats.machine = *last_stats_;
+    }
+    stats.launches = launches_;
+    stats.seconds = std::chrono::duration<double>(steady_clock::now() - booted_).count();
+    stats.host_cpu_seconds = cpu_seconds() - cpu_at_boot_;
+    stats.driver_calls = device_.driver_calls();
+    return stats;
+}
+
+}  // namespace gpurun::engine

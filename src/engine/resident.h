@@ -1,0 +1,224 @@
+// A resident machine from the host's side: boots it, brings it programs, asks it for processes and
+// moves the bytes of their streams. One thread sleeps until the machine has something to say;
+// nothing here looks into the machine's memory while it runs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "abi/machine.h"
+#include "abi/wasi.h"
+#include "device/device.h"
+#include "engine/burst.h"
+#include "host/console.h"
+#include "host/image.h"
+#include "host/mailbox.h"
+
+namespace gpurun::engine {
+
+struct ResidentOptions {
+    // Files and seed of all processes; the rest of it is each process's own. arena_size 0: what
+    // suits the device.
+    host::SystemOptions system;
+    std::optional<u64> page_bytes;        // for programs and processes; else most of what is free
+    std::optional<u32> processes, tasks;  // at once
+    bool writes_back = true;              // what the first process changes in writable directories
+    u32 share = 100;                      // percent of the time that lanes may be busy
+    std::chrono::nanoseconds slice{2'000'000};
+    u32 terminals = 0;                  // bit n: standard stream n is a terminal
+    std::chrono::microseconds spin{0};  // before the thread sleeps, for short latencies
+    bool is_watched = false;
+};
+
+// What processes of a program may have.
+struct ProgramLimits {
+    std::optional<u32> stack_slots, heap_words;
+    std::optional<u64> memory_bytes, fuel;
+};
+
+struct SpawnOptions {
+    std::vector<std::string> arguments, environment;  // the program's name first; "NAME=VALUE"
+    std::optional<u32> streams[3];                    // of open_input and open_output
+    u32 priority = normal_priority;
+    std::optional<u64> fuel;  // less than the program's, or another if that has some
+};
+
+// How a process ended that the host asked for.
+struct ProcessEnding {
+    u32 request = 0;
+    std::optional<wasi::Errno> refusal;  // it never began; then the rest is not there
+    u32 pid = 0, program = 0;
+    Ending ending = Ending::exited;
+    u32 code = 0;  // exit code, trap or signal
+    std::optional<Frame> frame;
+    u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
+};
+
+struct ResidentStats {
+    MachineStats machine{};
+    u64 launches = 0;                          // since boot
+    double seconds = 0, host_cpu_seconds = 0;  // since boot; of this whole program
+    std::map<std::string, u64> driver_calls;
+};
+
+class Resident {
+public:
+    using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+    // How long there is a stream: as long as the machine, or until the process that is spawned with
+    // it and all that inherited it have closed it.
+    enum class Use { always, once };
+
+    // Boots it. The device outlives it and is used for nothing else meanwhile.
+    static Result<std::unique_ptr<Resident>> make(device::Device& device,
+                                                  const ResidentOptions& options);
+    Resident(const Resident&) = delete;
+    Resident& operator=(const Resident&) = delete;
+    ~Resident();
+
+    // Brings a program: how it is called there, and its number here. Any thread, as all below.
+    Result<u32> load(const std::string& name, const std::shared_ptr<const wasm::Module>& module,
+                     const ProgramLimits& limits);
+    std::string name_of(u32 program);  // empty: there is none of that number
+    // Asks for a process of a program. Its number comes back in its ending.
+    Result<u32> spawn(u32 program, const SpawnOptions& options);
+    // Ends a process, if the signal does that; 0: all there are.
+    Result<void> kill(u32 pid, u32 signal);
+    // The process of a request, once it has begun and until its ending was taken.
+    std::optional<u32> pid_of(u32 request);
+    // There and back.
+    Result<std::chrono::nanoseconds> ping();
+
+    // A stream that processes write to. `write` is called by the machine's thread; false: nobody
+    // reads it any more, and it is not called again.
+    Result<u32> open_output(std::function<Result<bool>(std::string_view bytes)> write, Use use);
+    // One that they read: these bytes; or what `read` brings, called by a thread of its own ahead
+    // of what is read, as host::Streams has it.
+    Result<u32> open_input(std::vector<u8> bytes, Use use);
+    Result<u32> open_input(decltype(host::Streams::read) read, Use use);
+
+    // The next ending that nobody has taken yet. Nothing: `deadline` came first, or `stop`.
+    Result<std::optional<ProcessEnding>> next_ending(Deadline deadline,
+                                                     const std::atomic<bool>* stop = nullptr);
+    // Whether no process is left; all they wrote has come then. False: `deadline` came first, or
+    // `stop`.
+    Result<bool> wait_idle(Deadline deadline, const std::atomic<bool>* stop = nullptr);
+
+    ResidentStats stats();
+    const host::SystemImage& image() const { return *image_; }
+
+    // Parks it, whatever it does, and writes back what the first process and those that share its
+    // files changed. Then only what was taken from it is left.
+    Result<void> stop();
+
+private:
+    struct Outgoing {
+        MessageKind kind;
+        std::vector<u8> head;
+        std::shared_ptr<const std::vector<u8>> body;  // of which
+        u64 begin = 0, size = 0;
+    };
+    struct Program {
+        std::string name;
+        Template made;
+        std::optional<u64> fuel;
+        bool is_answered = false;
+        u32 error = 0;  // Errno
+    };
+    struct Stream {
+        // Output:
+        std::function<Result<bool>(std::string_view bytes)> write;
+        // Input: what is there yet to be sent, and how much went and was read.
+        std::deque<std::vector<u8>> waiting;
+        u64 front_used = 0;  // of the first
+        u64 waiting_bytes = 0, sent = 0, taken = 0;
+        Use use = Use::always;
+        bool is_input = false, is_ended = false;
+        bool is_begun = false;   // a process has it
+        bool is_closed = false;  // the host's end
+        std::thread reader;
+    };
+
+    Resident(device::Device& device, const ResidentOptions& options)
+        : device_(device), options_(options) {}
+    Result<void> boot();
+    Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
+    Result<void> make_pages();
+
+    Result<u32> ask_for(u32 program, const SpawnOptions& options);
+    Result<void> post(Outgoing message);
+    template <class T>
+    Result<void> post(MessageKind kind, const T& head) {
+        const u8* bytes = reinterpret_cast<const u8*>(&head);
+        return post({kind, std::vector<u8>(bytes, bytes + sizeof head), nullptr, 0, 0});
+    }
+    Result<bool> send(const Outgoing& message);
+    Result<void> flush();
+
+    void pump();
+    Result<void> take_messages();
+    Result<void> handle(const host::Message& message);
+    Result<void> handle_output(const host::Message& message);
+    Result<void> bring_block(const BlockRequest& wanted);
+    Result<void> feed();
+    Result<bool> feed(u32 number, Stream& stream);
+    Result<bool> goes_on();
+    void read_input(Stream& stream, const decltype(host::Streams::read)& read);
+    Result<u32> add_stream(std::unique_ptr<Stream> stream);
+    Result<void> close(u32 number, Stream& stream);
+    void fail(const Error& error);
+    Result<void> write_back();
+    template <class Ready>
+    Result<bool> wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready);
+
+    device::Device& device_;
+    ResidentOptions options_;
+    std::unique_ptr<host::SystemImage> image_;
+    std::unique_ptr<device::SystemMemory> system_, pages_;
+    std::unique_ptr<device::Machine> machine_;
+    std::optional<host::MailboxEnd> mailbox_;
+    std::thread thread_;
+    std::chrono::steady_clock::time_point booted_;
+    double cpu_at_boot_ = 0;
+
+    // Its own: who sends. What waits for room goes before what comes later.
+    std::mutex sending_;
+    std::deque<Outgoing> unsent_;
+    std::atomic<bool> has_unsent_ = false;
+    bool is_gone_ = false;  // nobody is there to send to
+    std::optional<MachineStats> last_stats_;
+
+    // The rest.
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<Error> failure_;
+    std::vector<std::unique_ptr<Program>> programs_;
+    std::vector<std::unique_ptr<Stream>> streams_;
+    std::set<u32> inputs_;           // whose ends are open here
+    std::map<u64, u32> closing_;     // by the ping behind their last message
+    std::vector<u32> free_streams_;  // whose numbers may be used again
+    // Streams whose numbers others have, and threads that may still read for them.
+    std::vector<std::unique_ptr<Stream>> retired_;
+    std::vector<std::thread> finished_;
+    std::map<u32, u32> pids_;  // by request
+    std::deque<ProcessEnding> endings_;
+    u32 next_request_ = 1;
+    std::map<u32, std::vector<u32>> unanswered_;  // requests, and their streams
+    bool is_idle_ = true;
+    std::map<u64, std::chrono::steady_clock::time_point> pongs_;
+    u64 next_ping_ = 1;
+    std::atomic<bool> is_stopping_ = false, is_stopped_ = false;
+    std::atomic<u64> launches_ = 0;
+};
+
+}  // namespace gpurun::engine

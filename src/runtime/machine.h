@@ -1,0 +1,116 @@
+// The resident machine as the runtime sees it: its tables, and how tasks become ready.
+#pragma once
+
+#include "abi/machine.h"
+#include "runtime/arena.h"
+#include "runtime/lock.h"
+#include "runtime/queue.h"
+
+namespace gpurun::rt {
+
+struct Machine {
+    u8* system;
+    u8* pages;
+    MachineHeader* header;
+
+    template <class T>
+    T* table(u64 offset) const {
+        return reinterpret_cast<T*>(system + offset);
+    }
+    ProgramEntry& program(u32 i) const { return table<ProgramEntry>(header->programs)[i]; }
+    ProcessEntry& process(u32 i) const { return table<ProcessEntry>(header->processes)[i]; }
+    TaskEntry& task(u32 i) const { return table<TaskEntry>(header->tasks)[i]; }
+    u64& deadline(u32 task) const { return table<u64>(header->deadlines)[task]; }
+    WaitBucket& bucket(u32 i) const { return table<WaitBucket>(header->buckets)[i]; }
+    WarpEntry& warp(u32 i) const { return table<WarpEntry>(header->warps)[i]; }
+    HostStream& host_stream(u32 i) const { return table<HostStream>(header->host_streams)[i]; }
+    u64* queue_slots(const RunQueue& queue) const {
+        return reinterpret_cast<u64*>(pages + load_relaxed(&queue.slots_at));
+    }
+    // For what needs a process but is nobody's.
+    Process nobody() const { return {nullptr, header->no_words, nullptr, nullptr, 0, 0, system}; }
+};
+
+inline Machine machine_at(u8* system) {
+    u64 at = reinterpret_cast<SystemHeader*>(system)->machine;
+    auto* header = reinterpret_cast<MachineHeader*>(system + at);
+    return {system, reinterpret_cast<u8*>(load_relaxed(&header->page_memory)), header};
+}
+inline bool has_machine(const Process& p) {
+    return may_be_resident && p.system != nullptr && system_of(p).machine != 0;
+}
+inline Machine machine_of(const Process& p) { return machine_at(p.system); }
+
+inline TaskState load_task_state(const TaskEntry& task) {
+    return TaskState(load_shared(reinterpret_cast<const u32*>(&task.state)));
+}
+inline void store_task_state(TaskEntry& task, TaskState state) {
+    store_shared(reinterpret_cast<u32*>(&task.state), u32(state));
+}
+
+// Puts a task that the caller owns where a warp finds it.
+inline void make_ready(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    const ProcessEntry& process = m.process(task.process);
+    store_task_state(task, TaskState::ready);
+    task.ready_since = clock_ns();
+    u32 priority = load_relaxed(&process.priority);
+    RunQueue& queue = m.program(process.program).queues[priority < priorities ? priority : 0];
+    push_task(queue, m.queue_slots(queue), index);
+}
+
+// ---- entries of tables -------------------------------------------------------------
+
+// A list of free entries, tag << 32 | index + 1, linked by `next_of`; entries that never were in
+// use come after it. 0: there are no more.
+template <class NextOf>
+inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
+    // Ends: a failed exchange means that another's succeeded.
+    for (u64 head = load_relaxed(list); u32(head) != 0;) {
+        u32 next = load_relaxed(next_of(u32(head) - 1));
+        u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
+        if (found == head) return u32(head) - 1;
+        head = found;
+    }
+    for (u32 next = load_relaxed(used); next + 1 < count;) {
+        u32 found = compare_exchange(used, next, next + 1);
+        if (found == next) return next + 1;
+        next = found;
+    }
+    return 0;
+}
+template <class NextOf>
+inline void give_entry(u64* list, u32 index, NextOf next_of) {
+    for (u64 head = load_relaxed(list);;) {
+        store_relaxed(next_of(index), u32(head));
+        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | (index + 1));
+        if (found == head) return;
+        head = found;
+    }
+}
+
+inline u32 take_process_entry(const Machine& m) {
+    return take_entry(&m.header->free_processes, &m.header->processes_used, m.header->process_count,
+                      [&](u32 i) { return &m.process(i).next_free; });
+}
+inline void give_process_entry(const Machine& m, u32 index) {
+    give_entry(&m.header->free_processes, index, [&](u32 i) { return &m.process(i).next_free; });
+}
+inline u32 take_task_entry(const Machine& m) {
+    return take_entry(&m.header->free_tasks, &m.header->tasks_used, m.header->task_count,
+                      [&](u32 i) { return &m.task(i).next_free; });
+}
+inline void give_task_entry(const Machine& m, u32 index) {
+    give_entry(&m.header->free_tasks, index, [&](u32 i) { return &m.task(i).next_free; });
+}
+
+// A pid is an entry's index, and how often that was in use, so that an old one names nobody.
+inline u32 pid_index(const Machine& m, u32 pid) { return pid % m.header->process_count; }
+inline u32 next_pid(const Machine& m, u32 pid, u32 index) {
+    const u32 count = m.header->process_count;
+    u32 round = pid / count + 1;
+    if (round >= 0x7fffffff / count) round = 0;
+    return round * count + index;
+}
+
+}  // namespace gpurun::rt

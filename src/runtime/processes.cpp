@@ -1,0 +1,381 @@
+// Tables, slots and blocks of processes and their threads.
+#include "runtime/processes.h"
+
+namespace gpurun::rt {
+namespace {
+
+u64 slot_pages(const ProgramEntry& program) { return page_count(program.slot_size); }
+u32* slot_words(const Machine& m, u64 page) {
+    return reinterpret_cast<u32*>(m.pages + (page << page_shift));
+}
+
+// All slots that nobody uses go back to the page allocator.
+void give_spares(const Machine& m) {
+    for (u32 i = 0; i < max_programs; i++) {
+        ProgramEntry& program = m.program(i);
+        if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready))
+            continue;
+        for (SpareSlots& spares : program.spares) {
+            u64 page = 0;
+            if (load_relaxed(&spares.first) != 0) {
+                Lock lock(&spares.lock);
+                page = spares.first;
+                store_relaxed(&spares.first, u64{0});
+            }
+            while (page != 0) {
+                const u64 next = *slot_words(m, page);
+                PageAllocator(m).give(page, slot_pages(program));
+                fetch_add(&program.spare_count, ~u32{0});
+                fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+                page = next;
+            }
+        }
+    }
+}
+
+// A page, or 0. What a slot held that was in use before is known (prepare_task); a new one can hold
+// anything.
+u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
+    is_new = false;
+    const u32 shard = lane_shard();
+    for (u32 i = 0; i < spare_shards && load_relaxed(&program.spare_count) != 0; i++) {
+        SpareSlots& spares = program.spares[(shard + i) % spare_shards];
+        if (load_relaxed(&spares.first) == 0) continue;
+        Lock lock(&spares.lock);
+        if (const u64 page = spares.first; page != 0) {
+            store_relaxed(&spares.first, u64{*slot_words(m, page)});
+            fetch_add(&program.spare_count, ~u32{0});
+            fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+            return page;
+        }
+    }
+    is_new = true;
+    u64 page = PageAllocator(m).take(slot_pages(program));
+    if (page == 0 && load_relaxed(&m.header->spare_pages) != 0) {
+        give_spares(m);
+        page = PageAllocator(m).take(slot_pages(program));
+    }
+    return page;
+}
+
+void give_slot(const Machine& m, ProgramEntry& program, u64 page) {
+    SpareSlots& spares = program.spares[lane_shard() % spare_shards];
+    Lock lock(&spares.lock);
+    *slot_words(m, page) = u32(spares.first);
+    store_relaxed(&spares.first, page);
+    fetch_add(&program.spare_count, u32{1});
+    fetch_add(&m.header->spare_pages, slot_pages(program));
+}
+
+// What the block needs beside descriptors: the strings, and where the files are.
+bool fill_block(const Process& p, Handle handle, const NewProcess& wanted) {
+    ProcessBlock* block = at_handle<ProcessBlock>(p, handle);
+    const u32 size = wanted.arguments.size + wanted.environment.size;
+    if (size > 0) {
+        block->strings = take_block(p, size);
+        if (block->strings == 0) return false;
+        block->string_bytes = size;
+        u8* to = at_handle<u8>(p, block->strings);
+        copy_system(to, wanted.arguments.bytes, wanted.arguments.size);
+        copy_system(to + wanted.arguments.size, wanted.environment.bytes, wanted.environment.size);
+    }
+    block->arguments = u64(block->strings) << handle_shift;
+    block->argument_count = wanted.arguments.count;
+    block->argument_bytes = wanted.arguments.size;
+    block->environment = block->arguments + wanted.arguments.size;
+    block->environment_count = wanted.environment.count;
+    block->environment_bytes = wanted.environment.size;
+    if (wanted.files == 0) {
+        block->roots = take_zeroed(p, max_preopens * sizeof(Handle));
+        return block->roots != 0;
+    }
+    block->files = wanted.files;
+    ProcessBlock* files = at_handle<ProcessBlock>(p, wanted.files);
+    store_relaxed(&files->file_users, files->file_users + 1);
+    return true;
+}
+
+void link_task(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    ProcessEntry& process = m.process(task.process);
+    task.previous_of_process = 0;
+    task.next_of_process = process.first_task;
+    if (process.first_task != 0) m.task(process.first_task - 1).previous_of_process = index + 1;
+    process.first_task = index + 1;
+    store_relaxed(&process.tasks, process.tasks + 1);
+}
+void unlink_task(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    ProcessEntry& process = m.process(task.process);
+    if (task.next_of_process != 0)
+        m.task(task.next_of_process - 1).previous_of_process = task.previous_of_process;
+    if (task.previous_of_process != 0)
+        m.task(task.previous_of_process - 1).next_of_process = task.next_of_process;
+    else
+        process.first_task = task.next_of_process;
+    store_relaxed(&process.tasks, process.tasks - 1);
+}
+
+void link_child(const Machine& m, u32& list, u32 index) {
+    ProcessEntry& child = m.process(index);
+    child.previous_sibling = 0;
+    child.next_sibling = list;
+    if (list != 0) m.process(list - 1).previous_sibling = index + 1;
+    list = index + 1;
+}
+
+}  // namespace
+
+Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
+    const Process p = m.nobody();
+    ProgramEntry& program = m.program(wanted.program);
+    index = take_process_entry(m);
+    if (index == 0) return Errno::again;
+    const u32 first = take_task_entry(m);
+    bool is_new = false;
+    const u64 page = first == 0 ? 0 : take_slot(m, program, is_new);
+    const u32 pid = next_pid(m, m.process(index).pid, index);
+    const bool is_hosts = wanted.parent == host_parent;
+    Handle block = page == 0 ? 0 : begin_resident(p, is_hosts ? wanted.request : pid | 1u << 31);
+    if (block == 0 || !fill_block(p, block, wanted)) {
+        if (block != 0) {
+            // Nobody else has seen it; its files, if they are another's, are locked by the caller.
+            ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+            give_block(p, me->strings, me->string_bytes);
+            give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
+            give_block(p, block, sizeof(ProcessBlock));
+        }
+        if (page != 0 && is_new) PageAllocator(m).give(page, slot_pages(program));
+        if (page != 0 && !is_new) give_slot(m, program, page);
+        if (first != 0) give_task_entry(m, first);
+        give_process_entry(m, index);
+        return first == 0 ? Errno::again : Errno::nomem;
+    }
+    at_handle<ProcessBlock>(p, block)->entry = index;
+    ProcessEntry& process = m.process(index);
+    process.pid = pid;
+    process.first_child = process.first_zombie = process.first_task = 0;
+    process.tasks = process.quiet = process.on_lanes = process.held = 0;
+    process.parent = wanted.parent;
+    process.next_sibling = process.previous_sibling = 0;
+    process.program = wanted.program;
+    process.block = block;
+    process.request = wanted.request;
+    process.priority = wanted.priority < priorities ? wanted.priority : normal_priority;
+    process.next_tid = 0;
+    process.is_raw = is_new;
+    process.slot_at = page << page_shift;
+    process.bytes_at = process.slot_at + program.words_size;
+    process.bytes_size = 0;
+    process.fuel = wanted.fuel;
+    process.ending = pid;
+    process.started = clock_ns();
+    process.ended = process.time_used = 0;
+    process.trap_pc = 0;
+    TaskEntry& task = m.task(first);
+    task.process = index;
+    task.tid = 0;
+    task.words_pages = 0;
+    task.words_at = process.slot_at;
+    task.wake = Wake::none;
+    task.stack_slots = program.info.stack_end - program.info.stack;
+    task.call = 0;
+    task.is_fresh = is_new ? slot_is_new : slot_is_used;
+    store_relaxed(&m.deadline(first), no_deadline);
+    link_task(m, first);
+    store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::alive));
+    return Errno::success;
+}
+
+void start_process(const Machine& m, u32 index) {
+    ProcessEntry& process = m.process(index);
+    if (process.parent != host_parent && process.parent != 0) {
+        ProcessEntry& parent = m.process(pid_index(m, process.parent));
+        Lock lock(&parent.lock);
+        link_child(m, parent.first_child, index);
+    }
+    fetch_add(&m.header->alive, u32{1});
+    fetch_add(&m.header->spawned, u64{1});
+    make_ready(m, process.first_task - 1);
+}
+
+void drop_process(const Machine& m, u32 index) {
+    ProcessEntry& process = m.process(index);
+    const u32 task = process.first_task - 1;
+    ProgramEntry& program = m.program(process.program);
+    end_resident(m.nobody(), process.block);
+    if (process.is_raw)
+        PageAllocator(m).give(process.slot_at >> page_shift, slot_pages(program));
+    else
+        give_slot(m, program, process.slot_at >> page_shift);
+    give_task_entry(m, task);
+    process.ending = 0;  // its pid names nobody
+    reap(m, index);
+}
+
+void reap(const Machine& m, u32 index) {
+    store_shared(reinterpret_cast<u32*>(&m.process(index).state), u32(ProcessState::free));
+    give_process_entry(m, index);
+}
+
+bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
+    ProcessEntry& process = m.process(pid_index(m, pid));
+    const u64 mine = (u64(ending) + 1) << 32 | code;
+    if (compare_exchange(&process.ending, u64{pid}, mine) != pid) return false;
+    // Those on lanes or in queues see it there.
+    Lock lock(&process.lock);
+    for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process)
+        unblock(m, at - 1, Wake::ended, [&] { return is_ending(process); });
+    return true;
+}
+
+namespace {
+
+// Whose parent does not wait for it any more goes when it ends.
+void leave_children(const Machine& m, ProcessEntry& process) {
+    u32 zombies;
+    {
+        Lock lock(&process.lock);
+        for (u32 at = process.first_child; at != 0; at = m.process(at - 1).next_sibling)
+            store_relaxed(&m.process(at - 1).parent, u32{0});
+        zombies = process.first_zombie;
+        process.first_child = process.first_zombie = 0;
+    }
+    while (zombies != 0) {
+        const u32 next = m.process(zombies - 1).next_sibling;
+        reap(m, zombies - 1);
+        zombies = next;
+    }
+}
+
+// Ends: a failed exchange means that another's succeeded.
+void tell_host(const Machine& m, u32 index) {
+    for (u32 head = load_relaxed(&m.header->host_zombies);;) {
+        store_relaxed(&m.process(index).next_free, head);
+        const u32 found = compare_exchange_release(&m.header->host_zombies, head, index + 1);
+        if (found == head) return;
+        head = found;
+    }
+}
+
+// Ends: a parent that ended since has left its children by then.
+void tell_parent(const Machine& m, u32 index) {
+    ProcessEntry& process = m.process(index);
+    for (;;) {
+        const u32 pid = load_relaxed(&process.parent);
+        if (pid == 0) return reap(m, index);
+        if (pid == host_parent) return tell_host(m, index);
+        const u32 parent_index = pid_index(m, pid);
+        ProcessEntry& parent = m.process(parent_index);
+        const u32 mine = process.pid;
+        {
+            Lock lock(&parent.lock);
+            if (load_relaxed(&process.parent) != pid) continue;
+            if (process.next_sibling != 0)
+                m.process(process.next_sibling - 1).previous_sibling = process.previous_sibling;
+            if (process.previous_sibling != 0)
+                m.process(process.previous_sibling - 1).next_sibling = process.next_sibling;
+            else
+                parent.first_child = process.next_sibling;
+            link_child(m, parent.first_zombie, index);
+            store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
+        }
+        wake(m, wait_key(WaitFor::child, parent_index), ~u32{0});
+        wake(m, wait_key(WaitFor::child, parent_index, mine), ~u32{0});
+        return;
+    }
+}
+
+// Nothing of it runs any more.
+[[gnu::noinline]] void finish_process(const Machine& m, u32 index) {
+    ProcessEntry& process = m.process(index);
+    ProgramEntry& program = m.program(process.program);
+    if (process.bytes_size != 0)
+        PageAllocator(m).give(process.bytes_at >> page_shift, page_count(process.bytes_size));
+    if (process.is_raw)
+        PageAllocator(m).give(process.slot_at >> page_shift, slot_pages(program));
+    else
+        give_slot(m, program, process.slot_at >> page_shift);
+    end_resident(m.nobody(), process.block);
+    process.ended = clock_ns();
+    leave_children(m, process);
+    fetch_add(&m.header->ended, u64{1});
+    atomic_fence();  // what it wrote is there for whoever sees that nobody is left
+    const bool is_last = fetch_add(&m.header->alive, ~u32{0}) == 1;
+    tell_parent(m, index);
+    if (is_last) fetch_add(&m.header->idle_turns, u32{1});
+}
+
+}  // namespace
+
+[[gnu::noinline]] void end_task(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    const u32 process_index = task.process;
+    ProcessEntry& process = m.process(process_index);
+    if (task.call != 0) give_block(m.nobody(), task.call, sizeof(CallState));
+    if (task.words_pages != 0) PageAllocator(m).give(task.words_at >> page_shift, task.words_pages);
+    bool is_last;
+    {
+        Lock lock(&process.lock);
+        unlink_task(m, index);
+        is_last = process.tasks == 0;
+        store_task_state(task, TaskState::free);
+    }
+    give_task_entry(m, index);
+    if (is_last) finish_process(m, process_index);
+}
+
+bool is_deadly(u32 signal) {
+    constexpr u32 sigchld = 16, sigcont = 17, sigurg = 22, sigwinch = 27;
+    return signal != 0 && signal != sigchld && signal != sigcont && signal != sigurg &&
+           signal != sigwinch;
+}
+
+u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argument) {
+    ProcessEntry& process = m.process(index);
+    const ProgramInfo& info = m.program(process.program).info;
+    const u64 pages = page_count(info.template_words * sizeof(u32));
+    const u32 made = take_task_entry(m);
+    if (made == 0) return 0;
+    const u64 page = PageAllocator(m).take(pages);
+    const Handle call = take_zeroed(p, sizeof(CallState));
+    if (page == 0 || call == 0) {
+        if (page != 0) PageAllocator(m).give(page, pages);
+        give_block(p, call, sizeof(CallState));
+        give_task_entry(m, made);
+        return 0;
+    }
+    TaskEntry& task = m.task(made);
+    task.process = index;
+    task.words_pages = u32(pages);
+    task.words_at = page << page_shift;
+    task.wake = Wake::none;
+    task.stack_slots = info.stack_end - info.stack;
+    task.call = call;
+    task.is_fresh = 0;
+    store_relaxed(&m.deadline(made), no_deadline);
+    // An instance as the program's first thread had it, but with the memories of this one.
+    u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
+    const u32* from = reinterpret_cast<const u32*>(m.pages + m.program(process.program).words_at);
+    copy_system(reinterpret_cast<u8*>(words), reinterpret_cast<const u8*>(from),
+                info.template_words * sizeof(u32));
+    for (u32 at = words[process_memories]; at != 0; at = words[at + memory_next])
+        for (u32 i = 0; i < memory_flags; i++) words[at + i] = word(p.words, at + i);
+    words[process_block] = process.block;
+    words[process_task] = made;
+    words[process_call] = call;
+    words[process_clipped] |= clipped_shared;
+    u32* thread = words + info.thread;
+    thread[thread_pc] = info.thread_entry;
+    set<u64>(thread, thread_fuel, get<u64>(p.words, info.thread + thread_fuel));
+    constexpr u32 most_tid = (1u << 29) - 1;
+    Lock lock(&process.lock);
+    process.next_tid = process.next_tid == most_tid ? 1 : process.next_tid + 1;
+    task.tid = process.next_tid;
+    words[info.stack] = task.tid;
+    words[info.stack + 1] = start_argument;
+    link_task(m, made);
+    return made;
+}
+
+}  // namespace gpurun::rt

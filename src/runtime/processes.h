@@ -1,0 +1,49 @@
+// Processes of the resident machine: how they begin, end, and are waited for.
+#pragma once
+
+#include "runtime/pages.h"
+#include "runtime/system.h"
+#include "runtime/wait.h"
+
+namespace gpurun::rt {
+
+// Strings end with a NUL each.
+struct Text {
+    const u8* bytes;
+    u32 count, size;
+};
+
+struct NewProcess {
+    u32 program;
+    u32 parent;  // pid, or host_parent
+    u32 request;
+    u32 priority;
+    u64 fuel;
+    Text arguments, environment;
+    Handle files;  // the block whose files it shares, locked; or 0: it gets its own
+};
+
+// An entry with everything but descriptors; it does not run yet. EAGAIN: the tables are full.
+Errno make_process(const Machine& m, const NewProcess& wanted, u32& index);
+void start_process(const Machine& m, u32 index);
+// Of one that was made and will not run.
+void drop_process(const Machine& m, u32 index);
+
+// The first to say so decides how a process ends; its tasks leave wherever they are. False:
+// somebody has, or there is none of that pid any more.
+bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code);
+inline bool is_ending(const ProcessEntry& process) {
+    return load_relaxed(&process.ending) >> 32 != 0;
+}
+// Of the caller's task, which is off its lane. The last one ends the process.
+[[maybe_unused]] void end_task(const Machine& m, u32 index);
+// Its entry can be used again.
+void reap(const Machine& m, u32 index);
+
+// Puts `signal` to a process: false if that is a signal which ends none.
+bool is_deadly(u32 signal);
+
+// Words of a thread's own in the caller's process; it runs once the caller says so. 0: no memory.
+u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argument);
+
+}  // namespace gpurun::rt

@@ -1,0 +1,66 @@
+// The run queue: tasks that are ready, first in, first out. Any number of warps push and take at
+// the same time; nobody waits for a lock.
+//
+// Whoever pushes draws the ticket `tail` and puts the task into that ticket's slot. Whoever takes
+// moves `head` over as many tickets as have been drawn, and then fetches the tasks from their
+// slots. There are more slots than tasks, but one who has drawn a ticket may be kept from using it
+// while others go round; so a slot says which round it is in: `round` is empty, `round | 1` is
+// full, and who empties it begins the next. Slots that are all zero are those of an empty queue.
+// The tasks' own words pass with the release store into the slot and the acquire load out of it.
+#pragma once
+
+#include "abi/machine.h"
+#include "runtime/platform.h"
+
+namespace gpurun::rt {
+
+// Of a slot: round << 32 | task.
+inline u32 round_of(const RunQueue& queue, u32 ticket) { return ticket & ~queue.mask; }
+
+inline void push_task(RunQueue& queue, u64* slots, u32 task) {
+    const u32 ticket = fetch_add(&queue.tail, u32{1}), round = round_of(queue, ticket);
+    u64* slot = slots + (ticket & queue.mask);
+    // Ends: who took it a round before has only to empty it.
+    while (u32(load_shared(slot) >> 32) != round) pause();
+    store_shared(slot, u64(round | 1) << 32 | task);  // pairs with fetch_task
+}
+
+// Up to `most` tickets, from `first` on; how many.
+inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
+    // Ends: a failed exchange means that another's succeeded.
+    for (u32 head = load_relaxed(&queue.head);;) {
+        // Tail may have been read before a head that others moved since: then nothing is there.
+        const s32 there = s32(load_relaxed(&queue.tail) - head);
+        if (there <= 0) return 0;
+        const u32 count = u32(there) < most ? u32(there) : most;
+        const u32 found = compare_exchange_acquire(&queue.head, head, head + count);
+        if (found == head) {
+            first = head;
+            return count;
+        }
+        head = found;
+    }
+}
+
+inline u32 fetch_task(RunQueue& queue, u64* slots, u32 ticket) {
+    u64* slot = slots + (ticket & queue.mask);
+    const u32 round = round_of(queue, ticket);
+    // Ends: who drew this ticket has only to fill it.
+    for (;;) {
+        const u64 found = load_shared(slot);  // pairs with push_task
+        if (u32(found >> 32) == (round | 1)) {
+            store_shared(slot, u64(round + queue.mask + 1) << 32);
+            return u32(found);
+        }
+        pause();
+    }
+}
+
+// How many wait, about.
+inline u32 queue_length(const RunQueue& queue) {
+    const u32 head = load_relaxed(&queue.head);
+    const s32 there = s32(load_relaxed(&queue.tail) - head);
+    return there > 0 ? u32(there) : 0;
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,916 @@
+// What the warps of the resident machine do: workers pick gangs of ready tasks of one program, run
+// them for a slice, and put them back; one warp watches the clock. (The mailbox warp: mailbox.cpp.)
+#include "runtime/scheduler.h"
+
+#include "runtime/interp.h"
+#include "runtime/mailbox.h"
+#include "runtime/processes.h"
+
+namespace gpurun::rt {
+namespace {
+
+// Words of code between two looks at the stop word: some milliseconds on a busy GPU.
+constexpr s64 turn_quantum = 1 << 12;
+// So many of the workers nap only briefly, so that something new does not wait long.
+constexpr u32 eager_warps = 64;
+// How much of a memory that moves is copied between two heartbeats.
+constexpr u64 move_piece = u64{2} << 20;
+
+// ---- heartbeats --------------------------------------------------------------------
+
+// Of a warp: when its turns begin, and whether it is to end.
+class Pulse {
+public:
+    Pulse(const Machine& m, u32 warp, u64 until) : m_(m), entry_(m.warp(warp)), until_(until) {
+        last_ = shuffle(clock_ns(), 0);
+        if (until_ != 0) until_ += last_;
+    }
+    // All lanes get the same answer.
+    bool beat() {
+        now_ = shuffle(clock_ns(), 0);
+        if (lane_id() == 0) {
+            store_relaxed(&entry_.heartbeat, now_);
+            if (now_ - last_ > entry_.latest) store_relaxed(&entry_.latest, now_ - last_);
+        }
+        last_ = now_;
+        const u32 stop = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0, 0);
+        return stop == stop_none && (until_ == 0 || now_ < until_);
+    }
+    void in(WarpPhase phase) {
+        if (lane_id() == 0) store_relaxed(&entry_.phase, u32(phase));
+    }
+    u64 now() const { return now_; }
+    WarpEntry& entry() const { return entry_; }
+
+private:
+    const Machine& m_;
+    WarpEntry& entry_;
+    u64 until_, last_ = 0, now_ = 0;
+};
+
+// ---- tasks on lanes ----------------------------------------------------------------
+
+// What a lane has. Without a task, nothing.
+struct Lane {
+    bool has_task = false;
+    u32 task = 0;
+    u32 thread = 0;  // word index
+    u64 since = 0;   // when it came
+    Process p = {};
+};
+
+bool is_ending(const Machine& m, const TaskEntry& task) {
+    return rt::is_ending(m.process(task.process));
+}
+bool has_threads(const Machine& m, const TaskEntry& task) {
+    return m.program(m.process(task.process).program).info.thread_entry != 0;
+}
+
+// Where a process's words and memories are.
+Process place_of(const Machine& m, u32 index) {
+    const TaskEntry& task = m.task(index);
+    const ProcessEntry& process = m.process(task.process);
+    const ProgramEntry& program = m.program(process.program);
+    u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
+    return {reinterpret_cast<const u64*>(m.pages + program.code_at),
+            words,
+            m.pages + process.bytes_at,
+            words,
+            0,
+            process.bytes_size != 0 ? 63 : program.dirty_shift,
+            m.system};
+}
+
+// A stack that fits is in the lane's own memory while it runs. What is in use of it: frames from
+// its start up to where the newest may end, and records.
+template <class Copy>
+void for_used_slots(const Machine& m, const Lane& lane, Copy copy) {
+    const ProgramInfo& info = m.program(m.process(m.task(lane.task).process).program).info;
+    const u32* thread = lane.p.words + lane.thread;
+    const u32 begin = thread[thread_stack], end = thread[thread_stack_end],
+              records = thread[thread_rp];
+    u32 top = thread[thread_fp] + info.most_frame_slots;
+    if (top > records) top = records;
+    for (u32 i = begin; i < top; i++) copy(i, i - begin);
+    for (u32 i = records; i < end; i++) copy(i, i - begin);
+}
+void load_stack(const Machine& m, Lane& lane, StackWord* own) {
+    if (lane_stack_slots == 0 || m.task(lane.task).stack_slots > lane_stack_slots) return;
+    for_used_slots(m, lane, [&](u32 word, u32 slot) { own[slot] = lane.p.words[word]; });
+    lane.p.stack = own;
+    lane.p.stack_begin = lane.p.words[lane.thread + thread_stack];
+}
+void save_stack(const Machine& m, Lane& lane) {
+    if (lane.p.stack == lane.p.words) return;
+    const StackWord* own = lane.p.stack;
+    for_used_slots(m, lane, [&](u32 word, u32 slot) { lane.p.words[word] = own[slot]; });
+    lane.p.stack = lane.p.words;
+    lane.p.stack_begin = 0;
+}
+
+// ---- fresh processes ---------------------------------------------------------------
+
+// The memories of a slot as the program has them: all of it, or the pieces that were written.
+void prepare_memories(const Machine& m, const ProcessEntry& process, const ProgramEntry& program,
+                      u32 dirty) {
+    u8* to = m.pages + process.bytes_at;
+    const u8* from = m.pages + program.bytes_at;
+    const u64 size = program.info.memory_bytes, copied = program.info.template_bytes;
+    for (u32 piece = 0; piece < 32; piece++) {
+        const u64 begin = u64(piece) << program.dirty_shift;
+        if (begin >= size) break;
+        if (!(dirty >> piece & 1)) continue;
+        const u64 end = smaller(begin + (u64{1} << program.dirty_shift) + 16, size);
+        const u64 copy_end = smaller(end, copied > begin ? copied : begin);
+        do_part({to + begin, from + begin, copy_end - begin, 0});
+        do_part({to + copy_end, nullptr, end - copy_end, 0});
+    }
+}
+
+// All lanes work on it together.
+[[gnu::noinline]] void prepare_task(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    ProcessEntry& process = m.process(task.process);
+    const ProgramEntry& program = m.program(process.program);
+    const ProgramInfo& info = program.info;
+    u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
+    const u32* from = reinterpret_cast<const u32*>(m.pages + program.words_at);
+    u8* const as_bytes = reinterpret_cast<u8*>(words);
+    u32 dirty = ~u32{0};
+    if (task.is_fresh == slot_is_new) {
+        do_part({as_bytes, nullptr, program.words_size, 0});
+    } else {
+        // Fresh objects are expected to be zero.
+        const u32 heap = from[process_heap_next], heap_end = words[process_heap_next];
+        if (info.thread_entry == 0) dirty = words[info.thread + thread_dirty];
+        sync_warp();
+        if (heap_end > heap)
+            do_part({as_bytes + u64(heap) * 4, nullptr, u64(heap_end - heap) * 4, 0});
+    }
+    sync_warp();
+    for (const WordRange& range : info.ranges)
+        do_part({as_bytes + u64(range.begin) * 4, reinterpret_cast<const u8*>(from + range.begin),
+                 u64(range.end - range.begin) * 4, 0});
+    prepare_memories(m, process, program, dirty);
+    sync_warp();
+    if (lane_id() == 0) {
+        words[process_block] = process.block;
+        words[process_task] = index;
+        words[process_call] = 0;
+        if (process.fuel != ~u64{0}) set<u64>(words, info.thread + thread_fuel, process.fuel);
+        task.is_fresh = 0;
+        process.is_raw = 0;
+    }
+    sync_warp();
+}
+
+// ---- coming and going --------------------------------------------------------------
+
+// False: its process is being moved, and it waits for that.
+bool enter(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    if (!has_threads(m, task)) return true;
+    ProcessEntry& process = m.process(task.process);
+    Lock lock(&process.lock);
+    if (process.quiet) {
+        task.next_waiting = process.held;
+        process.held = index + 1;
+        return false;
+    }
+    process.on_lanes++;
+    return true;
+}
+
+// The task whose memory is to grow now that no other of its process runs, or 0.
+u32 go(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    if (!has_threads(m, task)) return 0;
+    ProcessEntry& process = m.process(task.process);
+    Lock lock(&process.lock);
+    process.on_lanes--;
+    return process.on_lanes == 0 ? process.quiet : 0;
+}
+
+// What a memory.atomic.wait or a blocked call left is answered when the task comes back.
+void answer_wait(const Machine& m, const Lane& lane) {
+    u32* thread = lane.p.words + lane.thread;
+    const ThreadState state = ThreadState(thread[thread_state]);
+    if (state == ThreadState::waiting)
+        lane.p.words[thread[thread_wait_result]] =
+            m.task(lane.task).wake == Wake::timed_out ? 2 : 0;
+    thread[thread_state] = u32(ThreadState::ready);
+}
+
+// ---- blocking ----------------------------------------------------------------------
+
+CallState* call_state(const Process& p) {
+    const Handle own = p.words[process_call];
+    return own != 0 ? at_handle<CallState>(p, own)
+                    : at_handle<ProcessBlock>(p, p.words[process_block]);
+}
+
+// memory.atomic.wait. The times of waits are relative; deadlines are the monotonic clock's.
+bool park_at_memory(const Machine& m, const Lane& lane) {
+    u32* thread = lane.p.words + lane.thread;
+    const TaskEntry& task = m.task(lane.task);
+    const u64 address = get<u64>(thread, thread_wait_address),
+              value = get<u64>(thread, thread_wait_value);
+    const s64 timeout = get<s64>(thread, thread_wait_timeout);
+    const u64 now = monotonic_ns(lane.p);
+    const u64 deadline = timeout < 0 || now + u64(timeout) < now ? no_deadline : now + u64(timeout);
+    const u8* at = lane.p.bytes + address;
+    const bool is_wide = thread[thread_wait_width] == 8;
+    bool is_same = true;
+    const bool is_parked =
+        park(m, lane.task, wait_key(WaitFor::memory, task.process, address), deadline, [&] {
+            is_same = is_wide ? atomic_load<u64>(at) == value : atomic_load<u32>(at) == u32(value);
+            return is_same && !is_ending(m, task);
+        });
+    if (is_parked) return true;
+    lane.p.words[thread[thread_wait_result]] = 1;  // "not-equal"
+    thread[thread_state] = u32(ThreadState::ready);
+    return false;
+}
+
+bool is_alive(const Machine& m, u32 pid) {
+    const ProcessEntry& process = m.process(pid_index(m, pid));
+    return load_relaxed(&process.pid) == pid &&
+           load_shared(reinterpret_cast<const u32*>(&process.state)) == u32(ProcessState::alive);
+}
+
+// Whether a call that blocked has still to.
+bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 process_index) {
+    const ProcessEntry& process = m.process(process_index);
+    if (rt::is_ending(process)) return false;
+    if (call.deadline != no_deadline && monotonic_ns(p) >= call.deadline) return false;
+    switch (call.request) {
+        case Request::pipe_data: {
+            const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
+            return load_relaxed(&pipe->written) == load_relaxed(&pipe->read) &&
+                   load_relaxed(&pipe->writers) > 0;
+        }
+        case Request::pipe_room: {
+            const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
+            return pipe_bytes - (load_relaxed(&pipe->written) - load_relaxed(&pipe->read)) <
+                       call.request_at &&
+                   load_relaxed(&pipe->readers) > 0;
+        }
+        case Request::child:
+            if (call.request_at == 0)
+                return load_relaxed(&process.first_zombie) == 0 &&
+                       load_relaxed(&process.first_child) != 0;
+            return is_alive(m, u32(call.request_at));
+        default: return true;
+    }
+}
+
+u64 key_of(const CallState& call, u32 task, u32 process) {
+    switch (call.request) {
+        case Request::pipe_data: return wait_key(WaitFor::pipe_data, call.request_node);
+        case Request::pipe_room: return wait_key(WaitFor::pipe_room, call.request_node);
+        case Request::child: return wait_key(WaitFor::child, process, call.request_at);
+        default: return wait_key(WaitFor::time, task);
+    }
+}
+
+bool park_in_call(const Machine& m, const Lane& lane) {
+    CallState* call = call_state(lane.p);
+    const u32 process = m.task(lane.task).process;
+    const u64 key = key_of(*call, lane.task, process);
+    if (park(m, lane.task, key, call->deadline,
+             [&] { return still_waits(m, lane.p, *call, process); }))
+        return true;
+    lane.p.words[lane.thread + thread_state] = u32(ThreadState::ready);
+    return false;
+}
+
+// A block of a cold file: the mailbox warp asks the host for it, and unblocks the task.
+bool park_for_host(const Machine& m, const Lane& lane) {
+    CallState* call = call_state(lane.p);
+    TaskEntry& task = m.task(lane.task);
+    call->deadline = no_deadline;
+    task.request_block = call->request_at;
+    store_relaxed(&task.request_node, call->request_node);
+    RunQueue& requests = m.header->host_requests;
+    const u32 index = lane.task;
+    if (!park(m, index, wait_key(WaitFor::host, index), no_deadline,
+              [&] { return !is_ending(m, task); }))
+        return false;
+    push_task(requests, m.queue_slots(requests), index);
+    return true;
+}
+
+// ---- ends --------------------------------------------------------------------------
+
+// True: the task has ended, with its process or alone.
+bool has_ended(const Machine& m, const Lane& lane, ThreadState state) {
+    const TaskEntry& task = m.task(lane.task);
+    const u32* thread = lane.p.words + lane.thread;
+    const u32 index = task.process, pid = m.process(index).pid;
+    switch (state) {
+        case ThreadState::finished:
+            if (task.tid == 0) end_all_tasks(m, pid, Ending::exited, 0);
+            return true;
+        case ThreadState::exited:
+            end_all_tasks(m, pid, Ending::exited,
+                          at_handle<ProcessBlock>(lane.p, m.process(index).block)->exit_code);
+            return true;
+        case ThreadState::trapped:
+        case ThreadState::uncaught: {
+            const u32 trap = state == ThreadState::uncaught ? 0 : thread[thread_trap];
+            if (end_all_tasks(m, pid, Ending::trapped, trap))
+                m.process(index).trap_pc = thread[thread_pc];
+            return true;
+        }
+        case ThreadState::out_of_fuel:
+            if (end_all_tasks(m, pid, Ending::out_of_fuel, 0))
+                m.process(index).trap_pc = thread[thread_pc];
+            return true;
+        default: return is_ending(m, task);
+    }
+}
+
+// What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
+// by grow_task.
+[[gnu::noinline]] void settle(const Machine& m, const Lane& lane, ThreadState state) {
+    if (has_ended(m, lane, state)) return end_task(m, lane.task);
+    bool is_parked = false;
+    switch (state) {
+        case ThreadState::waiting: is_parked = park_at_memory(m, lane); break;
+        case ThreadState::sleeping: call_state(lane.p)->request = Request::time; [[fallthrough]];
+        case ThreadState::blocked: is_parked = park_in_call(m, lane); break;
+        case ThreadState::host: is_parked = park_for_host(m, lane); break;
+        default: break;
+    }
+    if (!is_parked) make_ready(m, lane.task);
+}
+
+// ---- growth ------------------------------------------------------------------------
+
+u64 read_wide(const u32* words, u32 at) { return u64(words[at + 1]) << 32 | words[at]; }
+void write_wide(u32* words, u32 at, u64 value) {
+    words[at] = u32(value);
+    words[at + 1] = u32(value >> 32);
+}
+
+// All lanes: a larger stack, in words of its own. The stack lies last. False: there is no memory.
+[[gnu::noinline]] bool grow_stack(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    const ProgramEntry& program = m.program(m.process(task.process).program);
+    const ProgramInfo& info = program.info;
+    u32* from = reinterpret_cast<u32*>(m.pages + task.words_at);
+    u32* thread = from + info.thread;
+    const u32 stack = thread[thread_stack], old_end = thread[thread_stack_end];
+    u32 slots = 2 * task.stack_slots;
+    if (slots < 4 * lane_stack_slots) slots = 4 * lane_stack_slots;
+    if (slots > info.most_stack_slots) slots = info.most_stack_slots;
+    const u32 end = stack + slots, tail = u32(info.template_words) - info.stack_end;
+    const u64 pages = page_count(u64(end + tail) * 4);
+    u64 page = 0;
+    if (lane_id() == 0 && slots > task.stack_slots) page = PageAllocator(m).take(pages);
+    page = shuffle(page, 0);
+    if (page == 0) return false;
+    u8* to = m.pages + (page << page_shift);
+    const u32 rp = thread[thread_rp], shift = end - old_end;
+    const u8* bytes = reinterpret_cast<const u8*>(from);
+    do_part({to, bytes, u64(rp) * 4, 0});
+    do_part({to + u64(rp + shift) * 4, bytes + u64(rp) * 4, u64(old_end - rp) * 4, 0});
+    sync_warp();
+    if (lane_id() != 0) return true;
+    u32* words = reinterpret_cast<u32*>(to);
+    words[info.thread + thread_rp] = rp + shift;
+    words[info.thread + thread_stack_end] = end;
+    if (slots == info.most_stack_slots) words[process_clipped] &= ~clipped_stack;
+    if (tail == canary_words) {
+        words[end] = canary_word ^ end;
+        words[end + 1] = from[old_end + 1];
+        words[process_canaries] = end;
+    }
+    // The slot's words are not what they were: all that hangs on them counts as written.
+    thread[thread_dirty] = ~u32{0};
+    words[info.thread + thread_dirty] = ~u32{0};
+    const u64 old_page = task.words_at >> page_shift;
+    const u32 old_pages = task.words_pages;
+    task.words_at = page << page_shift;
+    task.words_pages = u32(pages);
+    task.stack_slots = slots;
+    PageAllocator(m).give(old_page, old_pages);
+    return true;
+}
+
+// What a memory.grow that stopped wants.
+struct Growth {
+    u32 record;      // word index
+    u64 size, most;  // bytes: what it would have then, and what it may have
+    u32 result;      // word index of the slot for the answer
+    bool is_64;
+
+    Growth(const Process& p, const u32* thread) {
+        const u32 pc = thread[thread_pc], fp = thread[thread_fp];
+        const u64 w = p.code[pc];
+        record = p.words[thread[thread_instance] + low_of(p.code[pc + 1])];
+        is_64 = c_of(w);
+        const u64 delta = is_64 ? read_wide(p.words, fp + b_of(w)) : u64{p.words[fp + b_of(w)]};
+        size = read_wide(p.words, record + memory_bytes) + (delta << page_bits);
+        most = read_wide(p.words, record + memory_max_pages) << page_bits;
+        result = fp + a_of(w);
+    }
+};
+
+// All lanes: copies or clears in pieces, between heartbeats. False: the machine is to stop.
+bool do_long(Pulse& pulse, Chore chore) {
+    while (chore.count > 0) {
+        Chore piece = chore;
+        piece.count = smaller(chore.count, move_piece);
+        do_part(piece);
+        sync_warp();
+        chore.to += piece.count;
+        if (chore.from != nullptr) chore.from += piece.count;
+        chore.count -= piece.count;
+        if (!pulse.beat()) return false;
+    }
+    return true;
+}
+
+enum class Moved : u32 { done, no_room, stopped };
+
+// All lanes: an extent in which memory `growth.record` has room, and the others what they had.
+[[gnu::noinline]] Moved move_memories(const Machine& m, Pulse& pulse, u32 index,
+                                      const Growth& growth) {
+    ProcessEntry& process = m.process(m.task(index).process);
+    const ProgramInfo& info = m.program(process.program).info;
+    const u32* words = place_of(m, index).words;
+    const u64 canary = info.is_watched ? canary_bytes : 0;
+    // Twice as much as it has, so that it does not move often; or else just enough.
+    u64 capacity = smaller(growth.most, growth.size * 2), total = 0, page = 0;
+    for (u32 tries = 0; tries < 2 && page == 0; tries++) {
+        total = 0;
+        for (u32 at = words[process_memories]; at != 0; at = words[at + memory_next])
+            total +=
+                (at == growth.record ? capacity : read_wide(words, at + memory_capacity)) + canary;
+        if (lane_id() == 0) page = PageAllocator(m).take(page_count(total));
+        page = shuffle(page, 0);
+        if (page == 0) capacity = growth.size;
+    }
+    if (page == 0) return Moved::no_room;
+    u8* const to = m.pages + (page << page_shift);
+    const u8* const from = m.pages + process.bytes_at;
+    u64 next = 0;
+    bool goes_on = true;
+    for (u32 at = words[process_memories]; at != 0 && goes_on; at = words[at + memory_next]) {
+        const u64 base = read_wide(words, at + memory_base),
+                  size = read_wide(words, at + memory_bytes),
+                  room = at == growth.record ? capacity : read_wide(words, at + memory_capacity);
+        goes_on = do_long(pulse, {to + next, from + base, size, 0}) &&
+                  do_long(pulse, {to + next + size, nullptr, room - size, 0});
+        if (goes_on && canary != 0)
+            do_part({to + next + room, nullptr, canary, u8(canary_pattern)});
+        next += room + canary;
+    }
+    sync_warp();
+    if (!goes_on) {
+        if (lane_id() == 0) PageAllocator(m).give(page, page_count(total));
+        return Moved::stopped;
+    }
+    if (lane_id() == 0) {
+        // Every thread has a record of its own of each memory.
+        Lock lock(&process.lock);
+        for (u32 other = process.first_task; other != 0;
+             other = m.task(other - 1).next_of_process) {
+            u32* theirs = reinterpret_cast<u32*>(m.pages + m.task(other - 1).words_at);
+            u64 base = 0;
+            for (u32 at = theirs[process_memories]; at != 0; at = theirs[at + memory_next]) {
+                if (at == growth.record) write_wide(theirs, at + memory_capacity, capacity);
+                write_wide(theirs, at + memory_base, base);
+                base += read_wide(theirs, at + memory_capacity) + canary;
+            }
+            theirs[info.thread + thread_dirty] = ~u32{0};
+        }
+        if (process.bytes_size != 0)
+            PageAllocator(m).give(process.bytes_at >> page_shift, page_count(process.bytes_size));
+        process.bytes_at = page << page_shift;
+        process.bytes_size = total;
+    }
+    sync_warp();
+    return Moved::done;
+}
+
+// The answer of the memory.grow itself, for all threads of the process.
+void finish_growth(const Machine& m, u32 index, const Growth& growth, bool has_grown) {
+    const Process p = place_of(m, index);
+    ProcessEntry& process = m.process(m.task(index).process);
+    const u32 thread = m.program(process.program).info.thread;
+    const u64 old_pages = read_wide(p.words, growth.record + memory_bytes) >> page_bits;
+    const u64 answer = has_grown ? old_pages : ~u64{0};
+    p.words[growth.result] = u32(answer);
+    if (growth.is_64) p.words[growth.result + 1] = u32(answer >> 32);
+    p.words[thread + thread_pc] += 2;
+    Lock lock(&process.lock);
+    for (u32 at = process.first_task; has_grown && at != 0; at = m.task(at - 1).next_of_process)
+        write_wide(reinterpret_cast<u32*>(m.pages + m.task(at - 1).words_at),
+                   growth.record + memory_bytes, growth.size);
+}
+
+// All lanes. No other thread of the process runs. False: not yet, the machine is to stop.
+bool grow_memory(const Machine& m, Pulse& pulse, u32 index) {
+    const Process p = place_of(m, index);
+    const u32 thread = m.program(m.process(m.task(index).process).program).info.thread;
+    const Growth growth(p, p.words + thread);
+    bool has_grown = growth.size <= growth.most;
+    if (has_grown && growth.size > read_wide(p.words, growth.record + memory_capacity)) {
+        const Moved moved = move_memories(m, pulse, index, growth);
+        if (moved == Moved::stopped) return false;
+        has_grown = moved == Moved::done;
+    }
+    sync_warp();
+    if (lane_id() == 0) finish_growth(m, index, growth, has_grown);
+    sync_warp();
+    return true;
+}
+
+// Tasks go on that were kept off the lanes meanwhile.
+void end_quiet(const Machine& m, ProcessEntry& process) {
+    u32 held;
+    {
+        Lock lock(&process.lock);
+        held = process.held;
+        process.held = 0;
+        store_relaxed(&process.quiet, u32{0});
+    }
+    while (held != 0) {
+        const u32 next = m.task(held - 1).next_waiting;
+        make_ready(m, held - 1);
+        held = next;
+    }
+}
+
+// All lanes, for one task that is off its lane and all others of its process with it.
+[[gnu::noinline]] void grow_task(const Machine& m, Pulse& pulse, u32 index) {
+    const Process p = place_of(m, index);
+    const u32 thread = m.program(m.process(m.task(index).process).program).info.thread;
+    const bool is_stack = op_of(p.code[p.words[thread + thread_pc]]) == u32(CodeOp::enter);
+    if (!is_stack) {
+        grow_memory(m, pulse, index);
+    } else if (!grow_stack(m, index)) {
+        // It goes on with what it has, and traps.
+        if (lane_id() == 0) p.words[process_clipped] &= ~clipped_stack;
+    }
+    sync_warp();
+    if (lane_id() == 0) {
+        u32* words = place_of(m, index).words;
+        words[thread + thread_state] = u32(ThreadState::ready);
+        ProcessEntry& process = m.process(m.task(index).process);
+        const bool is_quiet = process.quiet == index + 1;
+        make_ready(m, index);
+        if (is_quiet) end_quiet(m, process);
+    }
+    sync_warp();
+}
+
+// A memory that threads share grows when all of them are off the lanes: true if they are.
+bool ask_for_quiet(const Machine& m, u32 index) {
+    TaskEntry& task = m.task(index);
+    if (!has_threads(m, task)) return true;
+    ProcessEntry& process = m.process(task.process);
+    Lock lock(&process.lock);
+    if (process.quiet == 0) {
+        store_relaxed(&process.quiet, index + 1);
+        return process.on_lanes == 0;
+    }
+    // Another's turn first; this one asks again.
+    task.next_waiting = process.held;
+    process.held = index + 1;
+    return false;
+}
+
+// ---- workers -----------------------------------------------------------------------
+
+// A program with ready tasks, of the best priority there is; now and then of the worst, so that all
+// get on. max_programs: none.
+u32 pick_program(const Machine& m, u32 start, bool is_fair) {
+    const u32 count = shuffle(lane_id() == 0 ? load_shared(&m.header->programs_used) : 0, 0);
+    for (u32 i = 0; i < priorities; i++) {
+        const u32 priority = is_fair ? priorities - 1 - i : i;
+        for (u32 k = 0; k < count; k += warp_lanes) {
+            const u32 mine = (start + k + lane_id()) % count;
+            const bool is_there =
+                k + lane_id() < count && queue_length(m.program(mine).queues[priority]) > 0;
+            if (const u32 found = ballot(is_there); found != 0) return shuffle(mine, lowest(found));
+        }
+    }
+    return max_programs;
+}
+
+class Worker {
+public:
+    Worker(const Machine& m, u32 warp, u64 until)
+        : m_(m),
+          pulse_(m, warp, until),
+          is_eager_(warp - first_worker < eager_warps),
+          picks_(warp) {}
+
+    [[gnu::noinline]] void work(StackWord* own) {
+        own_ = own;
+        for (u64 last = clock_ns(); pulse_.beat();) {
+            const u64 elapsed = pulse_.now() - last;
+            last = pulse_.now();
+            count(elapsed);
+            pulse_.in(WarpPhase::take);
+            take_tasks();
+            const u32 running = ballot(lane_.has_task);
+            if (running == 0) {
+                rest();
+                continue;
+            }
+            naps_ = 0;
+            was_busy_ = popcount(running);
+            // All lanes fetch what the gang stands at.
+            if (!lane_.has_task)
+                lane_.p.code =
+                    reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
+            pulse_.in(WarpPhase::run);
+            // As soon as one has something to wait for it is off its lane.
+            const ThreadState state =
+                run(lane_.p, lane_.has_task ? lane_.thread : 0, turn_quantum, was_busy_ - 1);
+            pulse_.in(WarpPhase::leave);
+            leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
+            keep_share();
+        }
+        leave_lanes(lane_.has_task, ThreadState::ready);
+        if (lane_id() == 0) store_relaxed(&pulse_.entry().lanes_busy, u32{0});
+    }
+
+private:
+    void count(u64 elapsed) {
+        if (lane_id() != 0) return;
+        WarpEntry& entry = pulse_.entry();
+        store_relaxed(&entry.busy_lane_ns, entry.busy_lane_ns + was_busy_ * elapsed);
+        store_relaxed(&entry.lane_ns, entry.lane_ns + warp_lanes * elapsed);
+        if (entry.lanes_busy != was_busy_) store_relaxed(&entry.lanes_busy, was_busy_);
+    }
+
+    // Nothing to do: longer and longer naps.
+    void rest() {
+        pulse_.in(WarpPhase::rest);
+        was_busy_ = 0;
+        if (naps_ < 10) naps_++;
+        const u32 nap = 500u << naps_, longest = is_eager_ ? longest_eager_nap_ns : longest_nap_ns;
+        sleep_ns(nap < longest ? nap : longest);
+    }
+
+    // Asleep for the part of the time that is not this machine's.
+    void keep_share() {
+        const u32 share = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->share) : 0, 0);
+        if (share == 0 || share >= 100) return;
+        const u64 begin = pulse_.now();
+        const u64 until = begin + (shuffle(clock_ns(), 0) - begin) * 100 / share;
+        while (pulse_.now() < until) {
+            if (!pulse_.beat()) return;
+            sleep_ns(100'000);
+        }
+    }
+
+    // Its slice is over and others wait.
+    bool gives_way() const {
+        if (!lane_.has_task) return false;
+        const ProcessEntry& process = m_.process(m_.task(lane_.task).process);
+        if (rt::is_ending(process)) return true;
+        // Another of its threads wants the memory to grow, and waits for this one to be off its
+        // lane.
+        if (load_relaxed(&process.quiet) != 0) return true;
+        if (clock_ns() - lane_.since < m_.header->slice_ns) return false;
+        const u32 count = load_relaxed(&m_.header->programs_used);
+        for (u32 i = 0; i < count; i++)
+            for (u32 k = 0; k < priorities; k++)
+                if (queue_length(m_.program(i).queues[k]) > 0) return true;
+        return false;
+    }
+
+    // Lanes without a task get ready ones of the gang's program.
+    [[gnu::noinline]] void take_tasks() {
+        const u32 idle = ballot(!lane_.has_task);
+        if (idle == 0) return;
+        picks_++;
+        const bool is_free = popcount(idle) == warp_lanes;
+        if (is_free) program_ = pick_program(m_, picks_, picks_ % 8 == 0);
+        if (program_ == max_programs) return;
+        ProgramEntry& program = m_.program(program_);
+        bool is_new = false;
+        for (u32 priority = 0; priority < priorities; priority++) {
+            const u32 left = ballot(!lane_.has_task);
+            if (left == 0) break;
+            RunQueue& queue = program.queues[priority];
+            u32 first = 0, count = 0;
+            if (lane_id() == lowest(left)) count = take_tickets(queue, popcount(left), first);
+            count = shuffle(count, lowest(left));
+            first = shuffle(first, lowest(left));
+            const u32 rank = popcount(left & ((u32{1} << lane_id()) - 1));
+            if (!lane_.has_task && rank < count) {
+                lane_.task = fetch_task(queue, m_.queue_slots(queue), first + rank);
+                lane_.has_task = is_new = true;
+            }
+            sync_warp();
+        }
+        begin_turns(is_new);
+    }
+
+    [[gnu::noinline]] void begin_turns(bool is_new) {
+        if (is_new) {
+            one_by_one([&] {
+                store_task_state(m_.task(lane_.task), TaskState::running);
+                if (is_ending(m_, m_.task(lane_.task))) {
+                    end_task(m_, lane_.task);
+                    lane_.has_task = false;
+                } else if (!enter(m_, lane_.task)) {
+                    lane_.has_task = false;
+                }
+            });
+        }
+        sync_warp();
+        is_new = is_new && lane_.has_task;
+        const bool is_fresh = is_new && m_.task(lane_.task).is_fresh != 0;
+        if (ballot(is_fresh) != 0) pulse_.in(WarpPhase::prepare);
+        for (u32 left = ballot(is_fresh); left != 0; left &= left - 1)
+            prepare_task(m_, shuffle(lane_.task, lowest(left)));
+        if (is_new) {
+            lane_.p = place_of(m_, lane_.task);
+            lane_.thread = m_.program(program_).info.thread;
+            lane_.since = clock_ns();
+            answer_wait(m_, lane_);
+            load_stack(m_, lane_, own_);
+        }
+        sync_warp();
+    }
+
+    // All lanes; those that leave say so.
+    [[gnu::noinline]] void leave_lanes(bool leaves, ThreadState state) {
+        if (ballot(leaves) == 0) return;
+        u32 grower = 0;  // task + 1
+        if (leaves) {
+            save_stack(m_, lane_);
+            ProcessEntry& process = m_.process(m_.task(lane_.task).process);
+            fetch_add(&process.time_used, clock_ns() - lane_.since);
+            one_by_one([&] {
+                grower = go(m_, lane_.task);
+                const bool grows =
+                    state == ThreadState::outgrown && !is_ending(m_, m_.task(lane_.task));
+                if (!grows)
+                    settle(m_, lane_, state);
+                else if (ask_for_quiet(m_, lane_.task))
+                    grower = lane_.task + 1;
+            });
+            lane_.has_task = false;
+        }
+        sync_warp();
+        if (ballot(grower != 0) != 0) pulse_.in(WarpPhase::grow);
+        for (u32 left = ballot(grower != 0); left != 0; left &= left - 1)
+            grow_task(m_, pulse_, shuffle(grower, lowest(left)) - 1);
+    }
+
+    const Machine& m_;
+    Pulse pulse_;
+    Lane lane_;
+    StackWord* own_ = nullptr;
+    bool is_eager_;
+    u32 program_ = max_programs;  // of the gang
+    u32 picks_, naps_ = 0, was_busy_ = 0;
+};
+
+// ---- the clock ---------------------------------------------------------------------
+
+// Wakes those whose time has come, and adds up what the warps do.
+class Clock {
+public:
+    Clock(const Machine& m, u32 warp, u64 until) : m_(m), pulse_(m, warp, until) {}
+
+    [[gnu::noinline]] void run() {
+        while (pulse_.beat()) {
+            const bool has_sleepers =
+                shuffle(lane_id() == 0 ? load_relaxed(&m_.header->sleeping) : 0, 0) != 0;
+            if (has_sleepers) wake_sleepers();
+            if (pulse_.now() >= next_stats_) add_up();
+            sleep_ns(has_sleepers ? 10'000 : longest_nap_ns);
+        }
+    }
+
+private:
+    [[gnu::noinline]] void wake_sleepers() {
+        const u64 now = monotonic_ns(m_.nobody());
+        const u32 end = load_relaxed(&m_.header->tasks_used) + 1;
+        for (u32 i = lane_id(); i < end; i += warp_lanes) {
+            if (load_relaxed(&m_.deadline(i)) > now) continue;
+            one_by_one([&] {
+                unblock(m_, i, Wake::timed_out,
+                        [&] { return load_relaxed(&m_.deadline(i)) <= now; });
+            });
+        }
+        sync_warp();
+    }
+
+    static u64 sum(u64 mine) {
+        u64 all = 0;
+        for (u32 i = 0; i < warp_lanes; i++) all += shuffle(mine, i);
+        return all;
+    }
+    static u64 most(u64 mine) {
+        u64 all = 0;
+        for (u32 i = 0; i < warp_lanes; i++) {
+            const u64 other = shuffle(mine, i);
+            if (other > all) all = other;
+        }
+        return all;
+    }
+
+    [[gnu::noinline]] void add_up() {
+        next_stats_ = pulse_.now() + stats_every_ns;
+        u64 busy = 0, lane_ns = 0, busy_ns = 0, age = 0, latest = 0, slowest = 0;
+        for (u32 i = lane_id(); i < m_.header->warp_count; i += warp_lanes) {
+            WarpEntry& warp = m_.warp(i);
+            busy += load_relaxed(&warp.lanes_busy);
+            lane_ns += load_relaxed(&warp.lane_ns);
+            busy_ns += load_relaxed(&warp.busy_lane_ns);
+            const u64 beat = load_relaxed(&warp.heartbeat), now = clock_ns();
+            if (beat != 0 && now > beat && now - beat > age) {
+                age = now - beat;
+                slowest = i | u64(load_relaxed(&warp.phase)) << 32;
+            }
+            if (const u64 longest = load_relaxed(&warp.latest); longest > latest) latest = longest;
+        }
+        u64 ready = 0;
+        const u32 programs = load_relaxed(&m_.header->programs_used);
+        for (u32 i = lane_id(); i < programs; i += warp_lanes)
+            for (const RunQueue& queue : m_.program(i).queues) ready += queue_length(queue);
+        busy = sum(busy), lane_ns = sum(lane_ns), busy_ns = sum(busy_ns), ready = sum(ready);
+        const u64 mine = age;
+        age = most(age), latest = most(latest);
+        slowest = most(mine == age ? slowest : 0);
+        if (age > latest) latest = age;
+        if (age > longest_age_) {
+            longest_age_ = age;
+            longest_at_ = slowest;
+        }
+        if (lane_id() != 0) return;
+        const MachineHeader& header = *m_.header;
+        const SystemHeader& system = *reinterpret_cast<SystemHeader*>(m_.system);
+        PageHeader& pages = *reinterpret_cast<PageHeader*>(m_.pages);
+        MachineStats& stats = m_.header->stats;
+        const u64 now = clock_ns();
+        const u64 values[] = {now,
+                              load_relaxed(&header.alive),
+                              ready + busy + load_relaxed(&header.blocked_tasks),
+                              ready,
+                              load_relaxed(&header.blocked_tasks),
+                              load_relaxed(&header.spawned),
+                              load_relaxed(&header.ended),
+                              u64(header.warp_count - first_worker) * header.lanes,
+                              busy,
+                              busy_ns,
+                              lane_ns,
+                              (pages.pages - pages.first_page) << page_shift,
+                              (load_relaxed(&pages.used_pages) - load_relaxed(&header.spare_pages))
+                                  << page_shift,
+                              system.size - system.base_end,
+                              load_relaxed(&system.in_use),
+                              age,
+                              latest,
+                              longest_at_};
+        // The mailbox warp reads them one by one: figures for people.
+        u64* to = &stats.now;
+        for (u64 value : values) store_relaxed(to++, value);
+    }
+
+    const Machine& m_;
+    Pulse pulse_;
+    u64 next_stats_ = 0, longest_age_ = 0, longest_at_ = 0;
+};
+
+}  // namespace
+
+void run_machine(const MachineParams& params, u32 warp) {
+    u8* system = reinterpret_cast<u8*>(params.system);
+    auto* header =
+        reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
+    const Machine m{system, reinterpret_cast<u8*>(params.pages), header};
+    if (lane_id() == 0) {
+        // All warps write the same.
+        store_relaxed(&header->page_memory, params.pages);
+        store_relaxed(&header->mailbox, params.mailbox);
+    }
+    sync_warp();
+    if (warp == mailbox_warp) {
+        serve_mailbox(m, *reinterpret_cast<Mailbox*>(params.mailbox), params.until);
+    } else if (warp == clock_warp) {
+        Clock(m, warp, params.until).run();
+    } else {
+        StackWord own[lane_stack_slots == 0 ? 1 : lane_stack_slots];
+        Worker(m, warp, params.until).work(own);
+    }
+    sync_warp();
+    // The last one leaves everything as the next launch wants it.
+    if (lane_id() == 0 && fetch_add(&header->parked_warps, u32{1}) + 1 == header->warp_count) {
+        store_relaxed(&header->parked_warps, u32{0});
+        store_shared(&header->stop, u32{stop_none});
+    }
+}
+
+}  // namespace gpurun::rt

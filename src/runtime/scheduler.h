@@ -1,0 +1,13 @@
+// The scheduler of the resident machine: what each warp of its launch does until it is told to
+// park.
+#pragma once
+
+#include "abi/machine.h"
+
+namespace gpurun::rt {
+
+// All lanes of warp `warp` call it together. Returns once the machine's stop word says so, or after
+// params.until; everything is in memory then, and another launch goes on from there.
+void run_machine(const MachineParams& params, u32 warp);
+
+}  // namespace gpurun::rt

@@ -1,0 +1,142 @@
+// How tasks wait for something, and are woken: buckets of blocked tasks, by a key for what they
+// wait for.
+//
+// A task is put into a bucket when it is off its lane, all of it in memory; so whoever takes it out
+// may make it ready at once. Under the bucket's lock it looks once more whether it has to wait. Who
+// changes what it waits for does so first and then wakes: either the task has seen the change, or
+// it is in the bucket by then. `count` spares wakers the lock where nobody waits, and the task's
+// state those who end it: both are written before that last look, so that of a waiter and a waker
+// at least one sees what the other did.
+//
+// A task leaves its bucket once: by wake(), or by unblock() for a deadline or an end, under the
+// lock.
+#pragma once
+
+#include "runtime/machine.h"
+
+namespace gpurun::rt {
+
+// What tasks wait for. Keys that happen to be alike only cost a look.
+enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host };
+inline u64 wait_key(WaitFor what, u32 who, u64 where = 0) {
+    return (u64(what) << 61) ^ (u64(who) << 40) ^ where ^ (where >> 40);
+}
+inline u32 bucket_of(u64 key) { return u32((key * 0x9e3779b97f4a7c15) >> 32) & (wait_buckets - 1); }
+
+// Under the bucket's lock.
+inline void link_waiting(const Machine& m, WaitBucket& bucket, u32 index) {
+    TaskEntry& task = m.task(index);
+    task.next_waiting = 0;
+    task.previous_waiting = bucket.last;
+    if (bucket.last != 0)
+        m.task(bucket.last - 1).next_waiting = index + 1;
+    else
+        bucket.first = index + 1;
+    bucket.last = index + 1;
+}
+inline void unlink_waiting(const Machine& m, WaitBucket& bucket, u32 index) {
+    TaskEntry& task = m.task(index);
+    if (task.next_waiting != 0)
+        m.task(task.next_waiting - 1).previous_waiting = task.previous_waiting;
+    else
+        bucket.last = task.previous_waiting;
+    if (task.previous_waiting != 0)
+        m.task(task.previous_waiting - 1).next_waiting = task.next_waiting;
+    else
+        bucket.first = task.next_waiting;
+    store_shared(&bucket.count, bucket.count - 1);
+}
+inline void end_wait(const Machine& m, u32 index, Wake why) {
+    TaskEntry& task = m.task(index);
+    task.wake = why;
+    if (load_relaxed(&m.deadline(index)) != no_deadline) {
+        store_relaxed(&m.deadline(index), no_deadline);
+        fetch_add(&m.header->sleeping, ~u32{0});
+    }
+    fetch_add(&m.header->blocked_tasks, ~u64{0});
+}
+
+// Blocks a task of the caller's that is off its lane, if `still_waits()`. False: it need not wait,
+// and is the caller's as before.
+template <class StillWaits>
+inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits still_waits) {
+    TaskEntry& task = m.task(index);
+    const u32 number = bucket_of(key);
+    WaitBucket& bucket = m.bucket(number);
+    Lock lock(&bucket.lock);
+    task.wait_key = key;
+    task.wake = Wake::none;
+    store_relaxed(&task.bucket, number);
+    store_task_state(task, TaskState::blocked);
+    store_shared(&bucket.count, bucket.count + 1);
+    atomic_fence();  // pairs with wake's and unblock's
+    if (!still_waits()) {
+        store_shared(&bucket.count, bucket.count - 1);
+        store_task_state(task, TaskState::running);
+        return false;
+    }
+    link_waiting(m, bucket, index);
+    fetch_add(&m.header->blocked_tasks, u64{1});
+    if (deadline != no_deadline) {
+        store_relaxed(&m.deadline(index), deadline);
+        fetch_add(&m.header->sleeping, u32{1});
+    }
+    return true;
+}
+
+// Makes up to `most` tasks ready that wait for `key`, the longest first; how many.
+inline u32 wake(const Machine& m, u64 key, u32 most) {
+    WaitBucket& bucket = m.bucket(bucket_of(key));
+    atomic_fence();  // pairs with park's
+    if (most == 0 || load_relaxed(&bucket.count) == 0) return 0;
+    u32 first = 0, last = 0, count = 0;
+    {
+        Lock lock(&bucket.lock);
+        for (u32 at = bucket.first; at != 0 && count < most;) {
+            TaskEntry& task = m.task(at - 1);
+            const u32 next = task.next_waiting;
+            if (task.wait_key == key) {
+                unlink_waiting(m, bucket, at - 1);
+                end_wait(m, at - 1, Wake::woken);
+                store_task_state(task, TaskState::running);  // the caller's
+                task.next_waiting = 0;
+                if (last != 0)
+                    m.task(last - 1).next_waiting = at;
+                else
+                    first = at;
+                last = at;
+                count++;
+            }
+            at = next;
+        }
+    }
+    while (first != 0) {
+        const u32 next = m.task(first - 1).next_waiting;
+        make_ready(m, first - 1);
+        first = next;
+    }
+    return count;
+}
+
+// Makes a task ready that is blocked, if `condition()`; false: it is not, or it is not blocked.
+template <class Condition>
+inline bool unblock(const Machine& m, u32 index, Wake why, Condition condition) {
+    TaskEntry& task = m.task(index);
+    atomic_fence();  // pairs with park's: why it is to go on was written before
+    if (load_task_state(task) != TaskState::blocked) return false;
+    const u32 number = load_relaxed(&task.bucket);
+    {
+        WaitBucket& bucket = m.bucket(number);
+        Lock lock(&bucket.lock);
+        if (load_task_state(task) != TaskState::blocked || load_relaxed(&task.bucket) != number ||
+            !condition())
+            return false;
+        unlink_waiting(m, bucket, index);
+        end_wait(m, index, why);
+        store_task_state(task, TaskState::running);
+    }
+    make_ready(m, index);
+    return true;
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,332 @@
+// Resident machines through gpurun.hpp, and so gpurun.h.
+#include <gpurun/gpurun.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+namespace gpurun::api {
+namespace {
+
+using std::chrono::steady_clock;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// GPURUN_DEVICE names another device than the CPU.
+Device& device() {
+    const char* id = std::getenv("GPURUN_DEVICE");
+    static Device opened(id ? id : "cpu");
+    return opened;
+}
+
+// Copies standard input to standard output, writes "err" to standard error, exits with argc + 40.
+constexpr const char* copier = R"(
+  (module
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 2)
+    (data (i32.const 16) "err")
+    (func (export "_start")
+      (i32.store (i32.const 0) (i32.const 16))
+      (i32.store (i32.const 4) (i32.const 3))
+      (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
+      (i32.store (i32.const 0) (i32.const 1024))
+      (loop $again
+        (i32.store (i32.const 4) (i32.const 1000))
+        (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+        (i32.store (i32.const 4) (i32.load (i32.const 8)))
+        (if (i32.load (i32.const 8))
+          (then
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (br $again))))
+      (drop (call $args (i32.const 0) (i32.const 8)))
+      (call $exit (i32.add (i32.load (i32.const 0)) (i32.const 40)))))
+)";
+
+constexpr const char* forever = R"((module (func (export "_start") (loop $l (br $l)))))";
+constexpr const char* divides = R"(
+  (module
+    (func $divide (param i32) (result i32) (i32.div_u (i32.const 1) (local.get 0)))
+    (func (export "_start") (drop (call $divide (i32.const 0))))))";
+
+// Starts the program "child" with what it has itself, waits for it, and ends as it did.
+constexpr const char* parent = R"(
+  (module
+    (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+    (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "child\00x\00")
+    (func (export "_start")
+      (if (call $spawn (i32.const 0) (i32.const 5) (i32.const 0) (i32.const 8)
+            (i32.const 0) (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 64))
+        (then (call $exit (i32.const 99))))
+      (drop (call $wait (i32.const -1) (i32.const 0) (i32.const 64) (i32.const 72)))
+      (call $exit (i32.load (i32.const 76))))))";
+
+// Writes "changed" to the file "out" of its first directory.
+constexpr const char* writer = R"(
+  (module
+    (import "wasi_snapshot_preview1" "path_open"
+      (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "outchanged")
+    (func (export "_start")
+      (call_if (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 3) (i32.const 1)
+        (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 32)))
+      (i32.store (i32.const 16) (i32.const 3))
+      (i32.store (i32.const 20) (i32.const 7))
+      (call_if (call $write (i32.load (i32.const 32)) (i32.const 16) (i32.const 1) (i32.const 40))))
+    (func $call_if (param i32) (if (local.get 0) (then (call $exit (local.get 0)))))))";
+
+std::string with_calls(std::string source) {
+    for (size_t at; (at = source.find("(call_if ")) != source.npos;)
+        source.replace(at, 9, "(call $call_if ");
+    return source;
+}
+
+Module module(const std::string& source) { return Module::from_bytes(source, "test.wat"); }
+
+template <class Body>
+std::string error_of(Body body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Machine, RunsProcessesAndTellsHowTheyEnded) {
+    Machine machine(device());
+    const uint32_t program = machine.load("copier", module(copier));
+    const uint32_t process =
+        machine.spawn(program, Config().argument("a").argument("b").input("some input"));
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->process, process);
+    const Process it = ended->result[0];
+    EXPECT_EQ(it.ending(), GPURUN_EXITED);
+    EXPECT_EQ(it.exit_code(), 43u);
+    EXPECT_EQ(it.output(), "some input");
+    EXPECT_EQ(it.error(), "err");
+    EXPECT_EQ(it.message(), "exit 43");
+    EXPECT_TRUE(machine.wait_idle());
+    EXPECT_EQ(machine.pid(process), 0u);
+    EXPECT_FALSE(machine.next(0));
+    machine.close();
+    EXPECT_THAT(error_of([&] { machine.spawn(program, Config()); }), HasSubstr("stopped"));
+}
+
+TEST(Machine, HasTheDeviceToItself) {
+    {
+        Machine machine(device());
+        EXPECT_THAT(error_of([] { Machine second(device()); }), HasSubstr("has a machine already"));
+        EXPECT_THAT(error_of([] { run(device(), module(divides), Config()); }),
+                    HasSubstr("a machine has the device"));
+    }
+    EXPECT_EQ(run(device(), module(divides), Config())[0].ending(), GPURUN_TRAPPED);
+}
+
+TEST(Machine, MoreInputThanAPipeHoldsArrivesInOrder) {
+    std::string input;
+    for (int i = 0; input.size() < 300'000; i++) input += std::to_string(i) + "\n";
+    Machine machine(device());
+    const uint32_t program = machine.load("copier", module(copier));
+    machine.spawn(program, Config().input(input));
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_TRUE(ended->result[0].output() == input);
+}
+
+TEST(Machine, CallbacksBringInputAndTakeOutput) {
+    std::string text = "one two three", taken;
+    size_t at = 0;
+    uint32_t number = 0;
+    Config config;
+    config.input_callback([&](size_t most) {
+        std::string piece = text.substr(at, std::min<size_t>(most, 4));
+        at += piece.size();
+        return piece;
+    });
+    config.output_callback([&](uint32_t process, int stream, std::string_view bytes) {
+        number = process;
+        if (stream == 1) taken += bytes;
+        return true;
+    });
+    Machine machine(device());
+    machine.spawn(machine.load("copier", module(copier)), config);
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(taken, text);
+    EXPECT_EQ(number, ended->process);
+    EXPECT_EQ(ended->result[0].output(), "");
+}
+
+// More streams than a machine has at once: those of processes that ended are used again.
+TEST(Machine, ManyProcessesEachWithStreamsOfItsOwn) {
+    constexpr uint32_t count = 2000, at_once = 100;
+    Machine machine(device());
+    const uint32_t program = machine.load("copier", module(copier));
+    std::map<uint32_t, uint32_t> numbers;
+    uint32_t begun = 0, ended = 0;
+    while (ended < count) {
+        for (; begun < count && begun - ended < at_once; begun++)
+            numbers[machine.spawn(program, Config().input(std::to_string(begun)))] = begun;
+        auto next = machine.next(20);
+        ASSERT_TRUE(next) << ended;
+        ASSERT_EQ(next->result[0].ending(), GPURUN_EXITED) << next->result[0].message();
+        ASSERT_EQ(next->result[0].output(), std::to_string(numbers.at(next->process)));
+        numbers.erase(next->process);
+        ended++;
+    }
+    EXPECT_TRUE(machine.wait_idle(20));
+    const gpurun_machine_stats stats = machine.stats();
+    EXPECT_EQ(stats.launches, 1u);
+}
+
+TEST(Machine, FaultsHaveAPlace) {
+    Machine machine(device());
+    machine.spawn(machine.load("divides", module(divides)), Config());
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result[0].ending(), GPURUN_TRAPPED);
+    EXPECT_EQ(ended->result[0].message(), "integer divide by zero");
+    ASSERT_EQ(ended->result[0].frames().size(), 1u);
+    EXPECT_EQ(ended->result[0].frames()[0].function, "divide");
+}
+
+TEST(Machine, SignalsEndProcesses) {
+    Machine machine(device());
+    const uint32_t process = machine.spawn(machine.load("forever", module(forever)), Config());
+    uint32_t pid = 0;
+    while (pid == 0) pid = machine.pid(process);
+    EXPECT_FALSE(machine.next(0.05));
+    EXPECT_FALSE(machine.wait_idle(0));
+    machine.kill(pid, 9);
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result[0].ending(), GPURUN_KILLED);
+    EXPECT_EQ(ended->result[0].exit_code(), 137u);
+    EXPECT_EQ(ended->result[0].message(), "killed by signal 9");
+    EXPECT_TRUE(machine.wait_idle());
+}
+
+TEST(Machine, FuelEndsThem) {
+    Machine machine(device());
+    const uint32_t program = machine.load("forever", module(forever), Config().fuel(1'000'000));
+    machine.spawn(program, Config());
+    machine.spawn(program, Config().fuel(1000));
+    for (int i = 0; i < 2; i++) {
+        auto ended = machine.next();
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->result[0].ending(), GPURUN_NO_FUEL);
+    }
+    const uint32_t endless = machine.load("endless", module(forever));
+    EXPECT_THAT(error_of([&] { machine.spawn(endless, Config().fuel(5)); }), HasSubstr("fuel"));
+}
+
+TEST(Machine, ProcessesStartOthers) {
+    Machine machine(device());
+    machine.load("child", module(copier));
+    const uint32_t program = machine.load("parent", module(parent));
+    machine.spawn(program, Config().input("passed on"));
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result[0].exit_code(), 42u);
+    EXPECT_EQ(ended->result[0].output(), "passed on");
+    EXPECT_THAT(error_of([&] { machine.load("child", module(copier)); }), HasSubstr("already"));
+}
+
+TEST(Machine, ClosesWhateverRuns) {
+    Machine machine(device());
+    const uint32_t program = machine.load("forever", module(forever));
+    for (int i = 0; i < 50; i++) machine.spawn(program, Config());
+    EXPECT_FALSE(machine.next(0.1));
+    const auto begin = steady_clock::now();
+    machine.close();
+    EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST(Machine, WritesFilesBack) {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("gpurun-machine-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    {
+        Config config;
+        config.directory(folder.string(), "/", true);
+        Machine machine(device(), config);
+        machine.spawn(machine.load("writer", module(with_calls(writer))), config);
+        auto ended = machine.next();
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->result[0].exit_code(), 0u);
+        EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+        machine.close();
+    }
+    std::ifstream file(folder / "out");
+    std::string text;
+    std::getline(file, text);
+    EXPECT_EQ(text, "changed");
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Machine, AnswersAndCounts) {
+    Machine machine(device(), Config().share(50).machine_processes(100).spin(100));
+    EXPECT_LT(machine.ping(), 1.0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const gpurun_machine_stats stats = machine.stats();
+    EXPECT_EQ(stats.launches, 1u);
+    EXPECT_EQ(stats.processes, 0u);
+    EXPECT_GT(stats.lanes, 0u);
+    EXPECT_GT(stats.memory, stats.memory_used);
+    EXPECT_GT(stats.seconds, 0.1);
+}
+
+TEST(Machine, StopsWaitingWhenToldTo) {
+    Machine machine(device());
+    machine.spawn(machine.load("forever", module(forever)), Config());
+    Stop stop;
+    std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        stop.request();
+    });
+    EXPECT_FALSE(machine.next(-1, stop.get()));
+    other.join();
+    EXPECT_FALSE(machine.wait_idle(-1, stop.get()));
+}
+
+TEST(Machine, WhatIsWrongIsAnError) {
+    EXPECT_THAT(error_of([] { Machine machine(device(), Config().share(0)); }),
+                HasSubstr("1 to 100 percent"));
+    Machine machine(device());
+    EXPECT_THAT(error_of([&] { machine.spawn(7, Config()); }), HasSubstr("no program"));
+    EXPECT_THAT(error_of([&] { machine.load("", module(forever)); }), HasSubstr("no name"));
+    EXPECT_THAT(error_of([&] { machine.load("x", module("(module)")); }),
+                HasSubstr("no exported function \"_start\""));
+    EXPECT_THAT(error_of([&] {
+                    machine.load("x", module("(module (import \"a\" \"b\" (func)) "
+                                             "(func (export \"_start\")))"));
+                }),
+                HasSubstr("unknown import"));
+    const uint32_t program = machine.load("copier", module(copier));
+    EXPECT_THAT(
+        error_of([&] { machine.spawn(program, Config().argument(std::string(70'000, 'x'))); }),
+        AllOf(HasSubstr("take 7"), HasSubstr("the most")));
+    EXPECT_THAT(error_of([&] { machine.spawn(program, Config().inherit_streams()); }),
+                HasSubstr("without the standard streams"));
+}
+
+}  // namespace
+}  // namespace gpurun::api

@@ -1,0 +1,496 @@
+// The host's side of a resident machine, with a device that is played here: one that answers as it
+// should, one that parks by itself, one that is slow, and ones that lie.
+#include "engine/resident.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "abi/ring.h"
+#include "text/assemble.h"
+#include "wasm/decode.h"
+
+namespace gpurun::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// The device's end of the mailbox.
+class Peer {
+public:
+    explicit Peer(Mailbox& mailbox) : mailbox_(mailbox) {}
+
+    bool try_send(MessageKind kind, std::span<const u8> payload) {
+        const RingRoom room = ring_room(std::atomic_ref(mailbox_.out_head).load(), out_tail_,
+                                        out_ring_bytes, payload.size());
+        if (!room.fits) return false;
+        auto put = [&](u64 at, MessageKind what, u64 size) {
+            MessageHead made = message_head(what, u32(size));
+            std::memcpy(mailbox_.out_ring + at, &made, sizeof made);
+        };
+        if (room.skip) put(room.skip_at, MessageKind::skip, room.skip - sizeof(MessageHead));
+        put(room.at, kind, payload.size());
+        std::ranges::copy(payload, mailbox_.out_ring + room.at + sizeof(MessageHead));
+        out_tail_ = room.tail;
+        std::atomic_ref(mailbox_.out_tail).store(out_tail_);
+        std::atomic_ref(mailbox_.bell).fetch_add(1);
+        return true;
+    }
+    template <class T>
+    void send(MessageKind kind, const T& value, std::string_view rest = "") {
+        std::vector<u8> payload(sizeof value + rest.size());
+        std::memcpy(payload.data(), &value, sizeof value);
+        std::ranges::copy(rest, payload.begin() + sizeof value);
+        while (!try_send(kind, payload)) std::this_thread::yield();
+    }
+    std::optional<std::pair<MessageKind, std::string>> take() {
+        const u64 tail = std::atomic_ref(mailbox_.in_tail).load();
+        RingNext next = ring_next(in_head_, tail, in_ring_bytes, [&](u64 at) {
+            MessageHead head;
+            std::memcpy(&head, mailbox_.in_ring + at, sizeof head);
+            return head;
+        });
+        if (next.state != RingState::message) return std::nullopt;
+        std::string payload(reinterpret_cast<char*>(mailbox_.in_ring + next.at), next.what.size);
+        in_head_ = next.head;
+        std::atomic_ref(mailbox_.in_head).store(in_head_);
+        return std::pair(next.what.kind, payload);
+    }
+    bool is_stopped() const { return std::atomic_ref(mailbox_.stop).load() != stop_none; }
+
+private:
+    Mailbox& mailbox_;
+    u64 in_head_ = 0, out_tail_ = 0;
+};
+
+template <class T>
+T as(const std::string& payload) {
+    T value{};
+    EXPECT_GE(payload.size(), sizeof value);
+    std::memcpy(&value, payload.data(), sizeof value);
+    return value;
+}
+
+// What the played device does with a message. False: it parks.
+using Script = std::function<bool(Peer& peer, MessageKind kind, const std::string& payload)>;
+
+class FakeMachine final : public device::Machine {
+public:
+    explicit FakeMachine(Script script) : script_(std::move(script)), peer_(mailbox_) {}
+    ~FakeMachine() override {
+        std::atomic_ref(mailbox_.stop).store(stop_park);
+        if (thread_.joinable()) thread_.join();
+    }
+    Mailbox& mailbox() override { return mailbox_; }
+    Result<void> launch() override {
+        if (thread_.joinable()) thread_.join();
+        has_parked_ = false;
+        thread_ = std::thread([this] {
+            while (!peer_.is_stopped()) {
+                auto message = peer_.take();
+                if (message && !script_(peer_, message->first, message->second)) break;
+                if (!message) std::this_thread::sleep_for(std::chrono::microseconds(100));
+            }
+            has_parked_ = true;
+        });
+        return {};
+    }
+    Result<void> wait(u32 seen, std::optional<steady_clock::time_point> deadline) override {
+        while (std::atomic_ref(mailbox_.bell).load() == seen && !woken_.exchange(false) &&
+               !has_parked_ && (!deadline || steady_clock::now() < *deadline))
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        return {};
+    }
+    void set_spin(std::chrono::microseconds) override {}
+    void wake() override { woken_ = true; }
+    Result<bool> has_parked() override { return has_parked_.load(); }
+
+private:
+    Mailbox mailbox_{};
+    Script script_;
+    Peer peer_;
+    std::atomic<bool> woken_ = false, has_parked_ = true;
+    std::thread thread_;
+};
+
+class FakeDevice final : public device::Device {
+public:
+    explicit FakeDevice(Script script)
+        : script_(std::move(script)), cpu_(std::move(*device::open_device("cpu"))) {}
+    const device::DeviceInfo& info() const override { return cpu_->info(); }
+    const device::Usage& usage() const override { return cpu_->usage(); }
+    std::map<std::string, u64> driver_calls() const override { return {{"cuNothing", 3}}; }
+    Result<void> prepare(bool) override { return {}; }
+    Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
+        return cpu_->make_system(size);
+    }
+    Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override {
+        return cpu_->make_space(sizes);
+    }
+    Result<device::MachineShape> machine_shape() override { return device::MachineShape{6, 32}; }
+    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
+                                                          device::SystemMemory& pages) override {
+        SystemHeader header;
+        EXPECT_TRUE(system.read(0, {reinterpret_cast<u8*>(&header), sizeof header}));
+        EXPECT_TRUE(system.read(header.machine, {reinterpret_cast<u8*>(&machine), sizeof machine}));
+        EXPECT_TRUE(pages.read(0, {reinterpret_cast<u8*>(&page_header), sizeof page_header}));
+        EXPECT_EQ(header.bump, header.base_end);
+        EXPECT_EQ(header.base_end % (64 << 10), 0u);
+        EXPECT_LT(header.base_end, header.size);
+        return std::unique_ptr<device::Machine>(new FakeMachine(script_));
+    }
+    Result<device::BurstOutcome> run_burst(std::span<const device::Burst>,
+                                           const device::RunControl&) override {
+        return Error{"not here"};
+    }
+
+    MachineHeader machine{};
+    PageHeader page_header{};
+
+private:
+    Script script_;
+    std::unique_ptr<device::Device> cpu_;
+};
+
+// Answers as a machine does on which every process ends at once with its number of arguments.
+bool behave(Peer& peer, MessageKind kind, const std::string& payload) {
+    switch (kind) {
+        case MessageKind::program_end:
+            peer.send(MessageKind::program_ready, as<ProgramNumber>(payload));
+            return true;
+        case MessageKind::spawn: {
+            const auto request = as<SpawnRequest>(payload);
+            const u32 pid = request.request + 100;
+            peer.send(MessageKind::spawned, SpawnAnswer{request.request, 0, pid, 0});
+            if (request.streams[1] != 0) {
+                peer.send(MessageKind::output, StreamBytes{request.streams[1], 0, 0},
+                          payload.substr(sizeof request));
+                peer.send(MessageKind::output, StreamBytes{request.streams[1], 0, 0});
+            }
+            peer.send(MessageKind::ended,
+                      EndedProcess{request.request, pid, Ending::exited, request.argument_count, 0,
+                                   request.program, 1000, 3000, 500});
+            peer.send(MessageKind::idle, Ping{0});
+            return true;
+        }
+        case MessageKind::ping: peer.send(MessageKind::pong, as<Ping>(payload)); return true;
+        default: return true;
+    }
+}
+
+std::shared_ptr<const wasm::Module> module(const char* text) {
+    auto assembled = text::assemble(text, "test");
+    EXPECT_TRUE(assembled);
+    return std::move(*wasm::load(std::move(assembled->bytes)));
+}
+const char* const nothing = R"((module (memory 3) (data (i32.const 70000) "x")
+    (func (export "_start"))))";
+
+ResidentOptions small_options() {
+    ResidentOptions options;
+    options.system.arena_size = u64{256} << 20;
+    options.page_bytes = u64{64} << 20;
+    options.processes = 100;
+    return options;
+}
+
+Resident::Deadline soon() { return steady_clock::now() + std::chrono::seconds(20); }
+
+TEST(Resident, LaysOutItsTables) {
+    FakeDevice device(behave);
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    const MachineHeader& header = device.machine;
+    EXPECT_EQ(header.process_count, 100u);
+    EXPECT_EQ(header.task_count, 100u);
+    EXPECT_EQ(header.warp_count, 6u);
+    EXPECT_EQ(header.lanes, 32u);
+    EXPECT_EQ(header.share, 100u);
+    EXPECT_GT(header.slice_ns, 0u);
+    EXPECT_GE(header.tasks - header.processes, 100 * sizeof(ProcessEntry));
+    EXPECT_GE(header.deadlines - header.tasks, 100 * sizeof(TaskEntry));
+    EXPECT_EQ(device.page_header.pages, (64u << 20) >> page_shift);
+    EXPECT_GE(device.page_header.first_page << page_shift,
+              sizeof(PageHeader) + device.page_header.pages);
+}
+
+TEST(Resident, BringsProgramsInPieces) {
+    std::string blob;
+    ProgramInfo info{};
+    u32 pieces = 0;
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        if (kind == MessageKind::program) info = as<ProgramInfo>(payload);
+        if (kind == MessageKind::program_data) {
+            EXPECT_EQ(as<ProgramData>(payload).offset, blob.size());
+            blob += payload.substr(sizeof(ProgramData));
+            pieces++;
+        }
+        return behave(peer, kind, payload);
+    });
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine);
+    auto number = (*machine)->load("nothing", module(nothing), {});
+    ASSERT_TRUE(number) << number.error().to_string();
+    EXPECT_EQ(std::string(reinterpret_cast<char*>(info.name), info.name_length), "nothing");
+    EXPECT_EQ(blob.size(), info.code_bytes + info.template_words * 4 + info.template_bytes);
+    EXPECT_EQ(info.memory_bytes, 3u << 16);
+    EXPECT_EQ(info.template_bytes, 70008u);
+    EXPECT_EQ(blob[blob.size() - 8], 'x');
+    EXPECT_EQ(info.stack_end - info.stack, resident_stack_slots);
+    EXPECT_GT(info.most_frame_slots, 0u);
+    EXPECT_EQ(info.thread_entry, 0u);
+    EXPECT_GE(pieces, 2u);
+    EXPECT_FALSE((*machine)->load("nothing", module(nothing), {}));
+}
+
+TEST(Resident, KnowsWhereThreadsBegin) {
+    ProgramInfo info{};
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        if (kind == MessageKind::program) info = as<ProgramInfo>(payload);
+        return behave(peer, kind, payload);
+    });
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine);
+    auto number = (*machine)->load("threads", module(R"((module
+        (import "wasi" "thread-spawn" (func (param i32) (result i32)))
+        (import "env" "memory" (memory 1 4 shared))
+        (func (export "wasi_thread_start") (param i32 i32))
+        (func (export "_start"))))"),
+                                   {});
+    ASSERT_TRUE(number) << number.error().to_string();
+    EXPECT_GT(info.thread_entry, 0u);
+    EXPECT_EQ(info.memory_bytes, 1u << 16);
+}
+
+TEST(Resident, ProcessesComeAndGo) {
+    FakeDevice device(behave);
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    Resident& machine = **made;
+    const u32 program = *machine.load("nothing", module(nothing), {});
+    EXPECT_TRUE(*machine.wait_idle(soon()));
+    for (u32 i = 0; i < 10'000; i++) {
+        SpawnOptions options;
+        options.arguments.assign(i % 7, "a");
+        ASSERT_TRUE(machine.spawn(program, options));
+    }
+    for (u32 i = 0; i < 10'000; i++) {
+        auto ended = machine.next_ending(soon());
+        ASSERT_TRUE(ended && *ended) << i;
+        ASSERT_EQ((*ended)->request, i + 1);
+        ASSERT_EQ((*ended)->pid, i + 101);
+        ASSERT_EQ((*ended)->code, i % 7);
+    }
+    EXPECT_TRUE(*machine.wait_idle(soon()));
+    EXPECT_GT(machine.ping()->count(), 0);
+    EXPECT_EQ(machine.stats().driver_calls.at("cuNothing"), 3u);
+    EXPECT_TRUE(machine.stop());
+    EXPECT_FALSE(machine.spawn(program, {}));
+    EXPECT_FALSE(machine.ping());
+}
+
+TEST(Resident, NumbersOfStreamsAreUsedAgain) {
+    FakeDevice device(behave);
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    Resident& machine = **made;
+    const u32 program = *machine.load("nothing", module(nothing), {});
+    for (u32 i = 0; i < 3 * max_host_streams; i++) {
+        std::string taken;
+        SpawnOptions options;
+        options.arguments = {std::to_string(i)};
+        auto stream = machine.open_output(
+            [&](std::string_view bytes) -> Result<bool> {
+                taken += bytes;
+                return true;
+            },
+            Resident::Use::once);
+        ASSERT_TRUE(stream) << i;
+        options.streams[1] = *stream;
+        ASSERT_TRUE(machine.spawn(program, options));
+        ASSERT_TRUE(machine.next_ending(soon()));
+        ASSERT_EQ(taken, std::to_string(i) + '\0');
+    }
+}
+
+// Input goes as far as there is room at the device's end, and no further.
+TEST(Resident, InputHasCredit) {
+    std::string received;
+    u64 taken = 0, most = 0;
+    std::atomic<bool> has_ended = false;
+    u32 stream = 0;
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        switch (kind) {
+            case MessageKind::spawn: {
+                const auto request = as<SpawnRequest>(payload);
+                stream = request.streams[0];
+                peer.send(MessageKind::spawned, SpawnAnswer{request.request, 0, 1, 0});
+                return true;
+            }
+            case MessageKind::input:
+                EXPECT_EQ(as<StreamBytes>(payload).stream, stream);
+                received += payload.substr(sizeof(StreamBytes));
+                most = std::max(most, received.size() - taken);
+                if (received.size() - taken > 50'000) {
+                    taken += 40'000;
+                    peer.send(MessageKind::taken, StreamBytes{stream, 0, taken});
+                }
+                return true;
+            case MessageKind::input_end: has_ended = true; return true;
+            default: return behave(peer, kind, payload);
+        }
+    });
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    Resident& machine = **made;
+    const u32 program = *machine.load("nothing", module(nothing), {});
+    std::vector<u8> input(1'000'000);
+    for (usize i = 0; i < input.size(); i++) input[i] = u8(i * 7 + i / 1000);
+    SpawnOptions options;
+    options.streams[0] = *machine.open_input(input, Resident::Use::once);
+    ASSERT_TRUE(machine.spawn(program, options));
+    const auto end = soon();
+    while (!has_ended && steady_clock::now() < *end) std::this_thread::yield();
+    ASSERT_TRUE(has_ended);
+    ASSERT_EQ(received.size(), input.size());
+    EXPECT_TRUE(std::ranges::equal(input, received, {}, {}, [](char c) { return u8(c); }));
+    EXPECT_LE(most, pipe_bytes);
+    EXPECT_TRUE(machine.stop());
+}
+
+TEST(Resident, IsLaunchedAgainWhereItParks) {
+    std::atomic<u32> messages = 0;
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        behave(peer, kind, payload);
+        return ++messages % 5 != 0;  // parks after every fifth
+    });
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    Resident& machine = **made;
+    const u32 program = *machine.load("nothing", module(nothing), {});
+    for (u32 i = 0; i < 100; i++) {
+        ASSERT_TRUE(machine.spawn(program, {}));
+        auto ended = machine.next_ending(soon());
+        ASSERT_TRUE(ended && *ended) << i;
+    }
+    EXPECT_GT(machine.stats().launches, 10u);
+    EXPECT_TRUE(machine.stop());
+}
+
+// Nothing is lost while the rings are full, in either direction.
+TEST(Resident, ASlowDeviceLosesNothing) {
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        if (kind == MessageKind::spawn && as<SpawnRequest>(payload).request % 100 == 0)
+            std::this_thread::sleep_for(milliseconds(2));
+        return behave(peer, kind, payload);
+    });
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    Resident& machine = **made;
+    const u32 program = *machine.load("nothing", module(nothing), {});
+    SpawnOptions options;
+    options.arguments.assign(1, std::string(20'000, 'x'));
+    std::atomic<u64> bytes = 0;
+    options.streams[1] = *machine.open_output(
+        [&](std::string_view taken) -> Result<bool> {
+            bytes += taken.size();
+            return true;
+        },
+        Resident::Use::always);
+    for (u32 i = 0; i < 500; i++) ASSERT_TRUE(machine.spawn(program, options));
+    for (u32 i = 0; i < 500; i++) {
+        auto ended = machine.next_ending(soon());
+        ASSERT_TRUE(ended && *ended && (*ended)->request == i + 1) << i;
+    }
+    EXPECT_EQ(bytes, 500u * 20'001);
+}
+
+TEST(Resident, WhatTheMachineRefusesIsAnEnding) {
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        if (kind == MessageKind::spawn)
+            peer.send(MessageKind::spawned, SpawnAnswer{as<SpawnRequest>(payload).request,
+                                                        u32(wasi::Errno::again), 0, 0});
+        else
+            behave(peer, kind, payload);
+        return true;
+    });
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    const u32 program = *(*made)->load("nothing", module(nothing), {});
+    ASSERT_TRUE((*made)->spawn(program, {}));
+    auto ended = (*made)->next_ending(soon());
+    ASSERT_TRUE(ended && *ended);
+    EXPECT_EQ((*ended)->refusal, wasi::Errno::again);
+    EXPECT_TRUE(*(*made)->wait_idle(soon()));
+}
+
+// Whatever a device says that cannot be ends the machine, and nothing else.
+TEST(Resident, LiesAreErrors) {
+    const std::function<void(Peer&)> lies[] = {
+        [](Peer& peer) { peer.send(MessageKind::spawned, SpawnAnswer{77, 0, 1, 0}); },
+        [](Peer& peer) { peer.send(MessageKind::program_ready, ProgramNumber{9, 0}); },
+        [](Peer& peer) {
+            peer.send(MessageKind::ended, EndedProcess{1, 1, Ending::exited, 0, 0, 200, 0, 0, 0});
+        },
+        [](Peer& peer) { peer.send(MessageKind::output, StreamBytes{0, 0, 0}, "x"); },
+        [](Peer& peer) { peer.send(MessageKind::output, StreamBytes{5000, 0, 0}, "x"); },
+        [](Peer& peer) { peer.send(MessageKind::taken, StreamBytes{1, 0, 5}); },
+        [](Peer& peer) { peer.send(MessageKind::spawn, SpawnRequest{}); },
+        [](Peer& peer) { peer.send(MessageKind(500), Ping{}); },
+        [](Peer& peer) { peer.send(MessageKind::broken, Ping{}); },
+    };
+    for (const auto& lie : lies) {
+        FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+            if (kind != MessageKind::ping) return behave(peer, kind, payload);
+            lie(peer);
+            return true;
+        });
+        auto made = Resident::make(device, small_options());
+        ASSERT_TRUE(made);
+        const u32 program = *(*made)->load("nothing", module(nothing), {});
+        EXPECT_FALSE((*made)->ping()) << &lie - lies;
+        EXPECT_FALSE((*made)->spawn(program, {}));
+        EXPECT_FALSE((*made)->next_ending(soon()));
+        (void)(*made)->stop();
+    }
+}
+
+// A trap position or a block that is not there is an answer, not an end.
+TEST(Resident, NumbersAreChecked) {
+    std::string answer;
+    std::atomic<bool> has_answer = false;
+    FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+        if (kind == MessageKind::spawn) {
+            const auto request = as<SpawnRequest>(payload);
+            peer.send(MessageKind::spawned, SpawnAnswer{request.request, 0, 1, 0});
+            peer.send(MessageKind::want_block, BlockRequest{5, 0xfffffff0, 12});
+            peer.send(MessageKind::ended, EndedProcess{request.request, 1, Ending::trapped, 99999,
+                                                       0xffffffff, 0, 0, 0, 0});
+            return true;
+        }
+        if (kind == MessageKind::block) {
+            answer = payload;
+            has_answer = true;
+        }
+        return behave(peer, kind, payload);
+    });
+    auto made = Resident::make(device, small_options());
+    ASSERT_TRUE(made);
+    const u32 program = *(*made)->load("nothing", module(nothing), {});
+    ASSERT_TRUE((*made)->spawn(program, {}));
+    auto ended = (*made)->next_ending(soon());
+    ASSERT_TRUE(ended && *ended);
+    EXPECT_FALSE((*ended)->frame);
+    const auto end = soon();
+    while (!has_answer && steady_clock::now() < *end) std::this_thread::yield();
+    EXPECT_NE(as<BlockAnswer>(answer).error, 0u);
+    EXPECT_EQ(as<BlockAnswer>(answer).task, 5u);
+}
+
+}  // namespace
+}  // namespace gpurun::engine

@@ -1,0 +1,165 @@
+// Pipes between processes that block: whoever waits for bytes, for room or for the other end to
+// close gets on, in whatever order both come; bytes come once and in order, and all memory is given
+// back.
+#include <cstring>
+
+#include "small_machine.h"
+
+namespace gpurun::test {
+namespace {
+
+constexpr u64 reads = wasi::right_fd_read, writes = wasi::right_fd_write;
+
+struct Piped {
+    SmallMachine m;
+    Handle node;
+    Descriptor ends[SmallMachine::entries];
+    u32 got_count;
+    u8 got[8];
+    u32 errors[SmallMachine::entries];
+
+    PipeBlock* pipe() { return pipe_of(m.machine().nobody(), node_at(m.machine().nobody(), node)); }
+
+    void begin(u32 writers) {
+        m.begin(1 + writers);
+        m.heap_before = m.system.in_use;
+        node = make_pipe(m.machine().nobody(), 1);
+        REQUIRE(node != 0);
+        for (u32 i = 1; i <= 1 + writers; i++) {
+            ends[i].kind = DescriptorKind::stream;
+            ends[i].node = node;
+            ends[i].rights = i == 1 ? reads : writes;
+            open_pipe(m.machine().nobody(), node, ends[i].rights);
+        }
+    }
+    // Nearly full, with its end inside the buffer.
+    void fill_up(u64 room) {
+        PipeBlock* block = pipe();
+        block->read = 40000;
+        block->written = block->read + pipe_bytes - room;
+        std::memset(at_handle<u8>(m.machine().nobody(), block->buffer), 'x', pipe_bytes);
+    }
+
+    // How many bytes went. The vector is at 0, the result at 8, the bytes at 16.
+    u32 transfer(u32 i, bool is_write, u32 count) {
+        const u32 vector[2] = {16, count};
+        std::memcpy(m.memory[i], vector, sizeof vector);
+        errors[i] = m.call(
+            i, [&](Call& call) { return call_pipe_transfer(call, &ends[i], is_write, 0, 1, 8); });
+        return errors[i] != 0 ? 0 : load_bytes<u32>(m.memory[i] + 8);
+    }
+    u32 read(u32 most) {
+        const u32 count = transfer(1, false, most);
+        REQUIRE(got_count + count <= sizeof got);
+        std::memcpy(got + got_count, m.memory[1] + 16, count);
+        got_count += count;
+        return count;
+    }
+    void write(u32 i, const char* bytes) {
+        const u32 count = u32(std::strlen(bytes));
+        std::memcpy(m.memory[i] + 16, bytes, count);
+        const u32 went = transfer(i, true, count);
+        REQUIRE(errors[i] == u32(Errno::pipe) || went == count);
+    }
+    void close(u32 i) { close_pipe(m.machine().nobody(), node, ends[i].rights); }
+
+    void all_is_given_back() {
+        m.nothing_waits();
+        REQUIRE(m.system.in_use == m.heap_before);
+    }
+};
+
+void read_to_the_end(Piped& s) {
+    while (s.read(4) != 0) {
+    }
+    s.close(1);
+}
+void read_once(Piped& s) {
+    REQUIRE(s.read(4) == 4);
+    s.close(1);
+}
+void do_not_read(Piped& s) { s.close(1); }
+void write_ab_c(Piped& s) {
+    s.write(2, "ab");
+    s.write(2, "c");
+    s.close(2);
+}
+template <u32 i>
+void write_two(Piped& s) {
+    s.write(i, i == 2 ? "ab" : "cd");
+    s.close(i);
+}
+void write_four(Piped& s) {
+    s.write(2, "abcd");
+    s.close(2);
+}
+
+TEST(Pipe, BringsBytesAndItsEnd) {
+    expect_right("a write of 2 bytes, read to the end",
+                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+                                         .actors = {read_to_the_end, write_two<2>},
+                                         .at_end =
+                                             [](Piped& s) {
+                                                 REQUIRE(s.got_count == 2);
+                                                 REQUIRE(std::memcmp(s.got, "ab", 2) == 0);
+                                                 s.all_is_given_back();
+                                             }}));
+    ExploreOptions options;
+    options.preemptions = 3;
+    expect_right("writes of 2 and 1 bytes, read to the end, interrupted 3 times",
+                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+                                         .actors = {read_to_the_end, write_ab_c},
+                                         .at_end =
+                                             [](Piped& s) {
+                                                 REQUIRE(s.got_count == 3);
+                                                 REQUIRE(std::memcmp(s.got, "abc", 3) == 0);
+                                                 s.all_is_given_back();
+                                             }},
+                         options));
+}
+TEST(Pipe, WaitsForRoom) {
+    expect_right("a write of 4 bytes where 2 have room, and one read",
+                 explore(Scenario<Piped>{.begin =
+                                             [](Piped& s) {
+                                                 s.begin(1);
+                                                 s.fill_up(2);
+                                             },
+                                         .actors = {read_once, write_four},
+                                         .at_end =
+                                             [](Piped& s) {
+                                                 REQUIRE(std::memcmp(s.got, "xxxx", 4) == 0);
+                                                 s.all_is_given_back();
+                                             }}));
+}
+TEST(Pipe, IsBrokenWhereNobodyReads) {
+    expect_right("a write that waits for room until the reader closes",
+                 explore(Scenario<Piped>{.begin =
+                                             [](Piped& s) {
+                                                 s.begin(1);
+                                                 s.fill_up(2);
+                                             },
+                                         .actors = {do_not_read, write_four},
+                                         .at_end =
+                                             [](Piped& s) {
+                                                 REQUIRE(s.errors[2] == u32(Errno::pipe));
+                                                 s.all_is_given_back();
+                                             }}));
+}
+TEST(Pipe, DoesNotTearWhatTwoWrite) {
+    ExploreOptions options;
+    options.preemptions = 2;
+    expect_right("2 writers, interrupted twice",
+                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(2); },
+                                         .actors = {read_to_the_end, write_two<2>, write_two<3>},
+                                         .at_end =
+                                             [](Piped& s) {
+                                                 REQUIRE(s.got_count == 4);
+                                                 REQUIRE(std::memcmp(s.got, "abcd", 4) == 0 ||
+                                                         std::memcmp(s.got, "cdab", 4) == 0);
+                                                 s.all_is_given_back();
+                                             }},
+                         options));
+}
+
+}  // namespace
+}  // namespace gpurun::test

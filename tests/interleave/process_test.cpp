@@ -1,0 +1,142 @@
+// Processes that end, are waited for and are killed at the same time: a parent hears of every child
+// once, and a signal meets the process it is for or nobody.
+#include <cstring>
+
+#include "small_machine.h"
+
+namespace gpurun::test {
+namespace {
+
+constexpr u32 any = ~u32{0};
+
+struct Family {
+    SmallMachine m;
+    u32 codes, waits;  // of children that were waited for
+    u32 made;          // a process that was begun meanwhile
+
+    // Error of `wait`; what it says is added up.
+    u32 wait(u32 i, u32 pid) {
+        const u32 arguments[4] = {pid, 0, 16, 24};
+        const u32 error = m.call(i, [&](Call& call) {
+            std::memcpy(m.words[i] + SmallMachine::frame_at, arguments, sizeof arguments);
+            return call_process(call, SystemCall::wait);
+        });
+        if (error == 0) {
+            const Ending how = Ending(load_bytes<u32>(m.memory[i] + 24));
+            REQUIRE(how == Ending::exited || how == Ending::killed);
+            codes += load_bytes<u32>(m.memory[i] + 28);
+            waits++;
+        }
+        return error;
+    }
+    u32 kill(u32 i, u32 pid) {
+        const u32 arguments[2] = {pid, 9};
+        return m.call(i, [&](Call& call) {
+            std::memcpy(m.words[i] + SmallMachine::frame_at, arguments, sizeof arguments);
+            return call_process(call, SystemCall::kill);
+        });
+    }
+    u32 pid(u32 i) { return SmallMachine::entries + i; }
+};
+
+void wait_for_any(Family& s) { REQUIRE(s.wait(1, any) == 0); }
+void wait_for_2(Family& s) { REQUIRE(s.wait(1, s.pid(2)) == 0); }
+void wait_for_all(Family& s) {
+    REQUIRE(s.wait(1, any) == 0);
+    REQUIRE(s.wait(1, any) == 0);
+    REQUIRE(s.wait(1, any) == u32(Errno::child));
+}
+template <u32 i>
+void end(Family& s) {
+    s.m.end(i, i);
+}
+template <u32 children>
+void begin_family(Family& s) {
+    s.m.begin(1 + children);
+    for (u32 i = 2; i <= 1 + children; i++) s.m.make_child(i, 1);
+}
+template <u32 codes, u32 children>
+void all_were_heard(Family& s) {
+    REQUIRE(s.codes == codes && s.waits == children);
+    REQUIRE(s.m.header.alive == 1 && s.m.header.ended == children);
+    for (u32 i = 2; i <= 1 + children; i++) {
+        REQUIRE(s.m.processes[i].state == ProcessState::free);
+        REQUIRE(s.m.tasks[i].state == TaskState::free);
+    }
+    REQUIRE(s.m.processes[1].first_child == 0 && s.m.processes[1].first_zombie == 0);
+    s.m.nothing_waits();
+}
+
+TEST(Family, AParentHearsOfItsChild) {
+    for (auto waits : {wait_for_any, wait_for_2})
+        expect_right("a child ends, its parent waits",
+                     explore(Scenario<Family>{.begin = begin_family<1>,
+                                              .actors = {waits, end<2>},
+                                              .at_end = all_were_heard<2, 1>}));
+}
+TEST(Family, AParentHearsOfAll) {
+    ExploreOptions options;
+    options.preemptions = 2;
+    expect_right("2 children end, their parent waits twice; interrupted twice",
+                 explore(Scenario<Family>{.begin = begin_family<2>,
+                                          .actors = {wait_for_all, end<2>, end<3>},
+                                          .at_end = all_were_heard<5, 2>},
+                         options));
+}
+TEST(Family, AnOrphanGoesByItself) {
+    ExploreOptions options;
+    options.preemptions = 3;
+    expect_right(
+        "parent and child end, interrupted 3 times",
+        explore(Scenario<Family>{.begin =
+                                     [](Family& s) {
+                                         s.m.begin(3);
+                                         s.m.make_child(2, 1);
+                                         s.m.make_child(1, 3);
+                                     },
+                                 .actors = {end<1>, end<2>},
+                                 .at_end =
+                                     [](Family& s) {
+                                         REQUIRE(s.m.processes[2].state == ProcessState::free);
+                                         REQUIRE(s.m.processes[1].state == ProcessState::zombie);
+                                         REQUIRE(s.m.header.alive == 1);
+                                     }},
+                options));
+}
+
+// 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
+// gets the entry.
+TEST(Family, ASignalIsForOneProcess) {
+    ExploreOptions options;
+    options.preemptions = 2;
+    expect_right(
+        "a child ends, its entry is used again, somebody kills it; interrupted twice",
+        explore(Scenario<Family>{
+                    .begin =
+                        [](Family& s) {
+                            s.m.begin(3);
+                            s.m.make_child(2, 1);
+                            s.m.make_child(1, 3);
+                        },
+                    .actors = {[](Family& s) {
+                                   if (s.wait(1, any) != 0) return;
+                                   NewProcess wanted{};
+                                   wanted.program = 1;
+                                   wanted.parent = s.pid(1);
+                                   wanted.fuel = ~u64{0};
+                                   REQUIRE(make_process(s.m.machine(), wanted, s.made) ==
+                                           Errno::success);
+                                   REQUIRE(s.made == 2);
+                               },
+                               end<2>,
+                               [](Family& s) {
+                                   const u32 error = s.kill(3, s.pid(2));
+                                   REQUIRE(error == 0 || error == u32(Errno::srch) ||
+                                           error == u32(Errno::perm));
+                               }},
+                    .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); }},
+                options));
+}
+
+}  // namespace
+}  // namespace gpurun::test

@@ -1,0 +1,162 @@
+// A resident machine small enough to be explored: tables for a few processes of two programs, a
+// heap with room for a pipe, and what the scheduler does for a task that leaves its lane. The
+// guests' code is not run: actors make the calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdio>
+
+#include "explorer.h"
+#include "runtime/interp.h"
+#include "runtime/mailbox.h"
+#include "runtime/processes.h"
+// For what is its own: how tasks block and end. A copy for each test.
+#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+#include "runtime/scheduler.cpp"
+#pragma clang attribute pop
+
+namespace gpurun::test {
+
+using namespace rt;
+
+[[maybe_unused]] static constexpr auto* not_run_here = &run_machine;
+
+struct alignas(64) SmallMachine {
+    static constexpr u32 entries = 5, word_count = 96;   // number 0 is not used
+    static constexpr u32 thread_at = 32, frame_at = 80;  // word indices
+
+    // System memory: offsets count from here.
+    SystemHeader system;
+    MachineHeader header;
+    ProgramEntry programs[2];
+    ProcessEntry processes[entries];
+    TaskEntry tasks[entries];
+    u64 deadlines[entries];
+    WaitBucket buckets[wait_buckets];
+    alignas(64) u8 heap[(64 << 10) + (6 << 10)];
+    // Page memory: slots of the queues in its first page, then a slot a page.
+    alignas(64) u8 pages[4 << page_shift];
+    // Processes, by the number of their first task.
+    u32 words[entries][word_count];
+    u8 memory[entries][64];
+    u64 heap_before;
+
+    Machine machine() { return {reinterpret_cast<u8*>(this), pages, &header}; }
+    Process process_of(u32 index) {
+        return {
+            nullptr, words[index], memory[index], words[index], 0, 63, reinterpret_cast<u8*>(this)};
+    }
+    ProcessBlock* block_of(u32 index) {
+        return at_handle<ProcessBlock>(machine().nobody(), processes[index].block);
+    }
+
+    void begin(u32 count) {
+        system.size = offsetof(SmallMachine, heap) + sizeof heap;
+        system.base_end = system.bump = offsetof(SmallMachine, heap);
+        system.machine = offsetof(SmallMachine, header);
+        system.device_time = 1;
+        header.programs = offsetof(SmallMachine, programs);
+        header.processes = offsetof(SmallMachine, processes);
+        header.tasks = offsetof(SmallMachine, tasks);
+        header.deadlines = offsetof(SmallMachine, deadlines);
+        header.buckets = offsetof(SmallMachine, buckets);
+        header.process_count = header.task_count = entries;
+        header.processes_used = header.tasks_used = count;
+        header.programs_used = 2;
+        header.page_memory = u64(reinterpret_cast<usize>(pages));
+        for (u32 i = 0; i < 2; i++) {
+            programs[i].state = ProgramState::ready;
+            programs[i].slot_size = u64{1} << page_shift;
+            for (RunQueue& queue : programs[i].queues) {
+                queue.mask = 7;
+                queue.slots_at = 64 * i;
+            }
+        }
+        for (u32 i = 1; i <= count; i++) begin_process(i);
+    }
+    // Process i, with task i on a lane; its descriptors are its actor's.
+    void begin_process(u32 i) {
+        ProcessEntry& process = processes[i];
+        process.state = ProcessState::alive;
+        process.pid = entries + i;
+        process.ending = process.pid;
+        process.program = i == 1 ? 0 : 1;
+        process.slot_at = u64(i < 4 ? i : 3) << page_shift;
+        process.first_task = i + 1;
+        process.tasks = 1;
+        process.block = begin_resident(machine().nobody(), i);
+        block_of(i)->entry = i;
+        header.alive++;
+        tasks[i].state = TaskState::running;
+        tasks[i].process = i;
+        tasks[i].words_at = process.slot_at;
+        deadlines[i] = no_deadline;
+        words[i][process_block] = process.block;
+        words[i][process_task] = i;
+    }
+    void make_child(u32 child, u32 parent) {
+        processes[child].parent = processes[parent].pid;
+        processes[child].next_sibling = processes[parent].first_child;
+        if (processes[parent].first_child != 0)
+            processes[processes[parent].first_child - 1].previous_sibling = child + 1;
+        processes[parent].first_child = child + 1;
+    }
+
+    // ---- what actors do --------------------------------------------------------------
+
+    // A call of task i, until it is done; what it answers. While it blocks the task is off its
+    // lane, and comes back by the run queue of its program, which is its actor's alone.
+    template <class Make>
+    u32 call(u32 i, Make make) {
+        const Machine m = machine();
+        for (;;) {
+            const Process p = process_of(i);
+            Registers r{};
+            r.fp = Slots{words[i] + frame_at};
+            ProcessBlock* me = block_of(i);
+            Call one{p, words[i] + thread_at, r, me, me, {memory[i], sizeof memory[i]}};
+            const Outcome outcome = make(one);
+            if (outcome == Outcome::next) return words[i][frame_at];
+            REQUIRE(outcome == Outcome::leave || outcome == Outcome::chunk);
+            if (outcome != Outcome::leave) continue;
+            Lane lane;
+            lane.has_task = true;
+            lane.task = i;
+            lane.thread = thread_at;
+            lane.p = p;
+            settle(m, lane, ThreadState(words[i][thread_at + thread_state]));
+            come_back(i);
+        }
+    }
+    void come_back(u32 i) {
+        RunQueue& queue = programs[processes[i].program].queues[0];
+        u32 first = 0;
+        while (take_tickets(queue, 1, first) == 0) pause();
+        const u32 task = fetch_task(queue, machine().queue_slots(queue), first);
+        REQUIRE(task == i);
+        REQUIRE(load_task_state(tasks[i]) == TaskState::ready);
+        store_task_state(tasks[i], TaskState::running);
+        words[i][thread_at + thread_state] = u32(ThreadState::ready);
+    }
+    // It has come to its end, with an exit code.
+    void end(u32 i, u32 code) {
+        const Machine m = machine();
+        end_all_tasks(m, processes[i].pid, Ending::exited, code);
+        end_task(m, i);
+    }
+
+    void nothing_waits() {
+        REQUIRE(header.blocked_tasks == 0 && header.sleeping == 0);
+        for (const WaitBucket& bucket : buckets) REQUIRE(bucket.lock == 0 && bucket.count == 0);
+    }
+};
+
+inline void expect_right(const char* what, const Exploration& found) {
+    std::printf("%s: %s\n", what, found.to_string().c_str());
+    EXPECT_FALSE(found.failure);
+    EXPECT_EQ(found.cycles, 0u);
+}
+
+}  // namespace gpurun::test

@@ -1,0 +1,232 @@
+// The resident machine on warps of fibers: its scheduler, processes, pipes and threads do what they
+// do on the CPU, in whatever order lanes and warps take turns; and what was taken is given back.
+#include "engine/resident.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "lanes_device.h"
+#include "text/assemble.h"
+
+namespace gpurun::test {
+namespace {
+
+using engine::Resident;
+using Modules = std::map<std::string, std::shared_ptr<const wasm::Module>>;
+
+// What one run of a program and its children came to.
+struct Came {
+    std::string output, ending;
+    u64 launches = 0;
+};
+
+engine::ResidentOptions small_machine() {
+    engine::ResidentOptions options;
+    options.system.arena_size = 24 << 20;
+    options.page_bytes = 96 << 20;
+    options.processes = 64;
+    return options;
+}
+
+std::string describe(const engine::ProcessEnding& ending) {
+    if (ending.refusal) return std::string("refused: ") + wasi::to_string(*ending.refusal);
+    const char* kinds[] = {"exited", "trapped", "killed", "out of fuel"};
+    return std::string(kinds[u32(ending.ending)]) + " " + std::to_string(ending.code);
+}
+
+// The first of the names is run with the arguments.
+Result<Came> run(device::Device& device, const Modules& modules, const std::string& name,
+                 std::vector<std::string> arguments) {
+    std::unique_ptr<Resident> machine = TRY(Resident::make(device, small_machine()));
+    std::map<std::string, u32> programs;
+    for (const auto& [key, module] : modules) programs[key] = TRY(machine->load(key, module, {}));
+    Came came;
+    const u32 output = TRY(machine->open_output(
+        [&](std::string_view bytes) -> Result<bool> {
+            came.output += bytes;
+            return true;
+        },
+        Resident::Use::always));
+    engine::SpawnOptions options;
+    arguments.insert(arguments.begin(), name);
+    options.arguments = arguments;
+    options.environment = {"NAME=value"};
+    options.streams[1] = options.streams[2] = output;
+    const u32 request = TRY(machine->spawn(programs[name], options));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    std::optional<engine::ProcessEnding> ending = TRY(machine->next_ending(limit));
+    if (!ending) return Error{"it does not end; so far: " + came.output};
+    if (ending->request != request) return Error{"another's ending"};
+    came.ending = describe(*ending);
+    if (!TRY(machine->wait_idle(limit))) return Error{"some of its processes do not end"};
+    came.launches = machine->stats().launches;
+    TRY(machine->stop());
+    return came;
+}
+
+std::shared_ptr<const wasm::Module> assembled(const char* wat) {
+    auto text = text::assemble(wat, "test.wat");
+    EXPECT_TRUE(text.ok()) << text.error().to_string();
+    auto module = wasm::load(std::move(text->bytes));
+    EXPECT_TRUE(module.ok()) << module.error().to_string();
+    return *module;
+}
+
+// Null: it was not built.
+std::shared_ptr<const wasm::Module> guest(const std::string& name) {
+    const char* source = std::getenv("GPURUN_SOURCE");
+    std::ifstream file(std::string(source ? source : ".") + "/build/guests/" + name + ".wasm",
+                       std::ios::binary);
+    if (!file) return nullptr;
+    auto module = wasm::load(wasm::Bytes(std::istreambuf_iterator<char>(file), {}));
+    EXPECT_TRUE(module.ok());
+    return *module;
+}
+
+struct Shape {
+    u32 lanes, warps;
+    u64 seed;
+};
+const Shape shapes[] = {{4, 3, 1}, {4, 4, 2}, {4, 5, 3}, {32, 3, 4}, {32, 4, 5}};
+
+void expect_same(const Modules& modules, const std::string& name,
+                 const std::vector<std::string>& arguments) {
+    SCOPED_TRACE(testing::Message() << name << " " << testing::PrintToString(arguments));
+    auto cpu = device::open_device("cpu");
+    ASSERT_TRUE(cpu.ok());
+    auto expected = run(**cpu, modules, name, arguments);
+    ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(testing::Message()
+                     << shape.lanes << " lanes, " << shape.warps << " warps, seed " << shape.seed);
+        LanesDevice device(shape.lanes, shape.warps, shape.seed);
+        auto found = run(device, modules, name, arguments);
+        ASSERT_TRUE(found.ok()) << found.error().to_string();
+        EXPECT_EQ(found->output, expected->output);
+        EXPECT_EQ(found->ending, expected->ending);
+    }
+}
+
+// Five children at once, each with a number of its own; the sum of what they exit with.
+constexpr const char* parent = R"(
+    (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+    (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "child\00") (data (i32.const 16) "child\000\00")
+    (func (export "_start") (local $i i32) (local $sum i32)
+      (loop $next
+        (i32.store8 (i32.const 22) (i32.add (i32.const 48) (local.get $i)))
+        (if (call $spawn (i32.const 0) (i32.const 5) (i32.const 16) (i32.const 8) (i32.const 0)
+                         (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 64))
+          (then (call $exit (i32.const 99))))
+        (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                               (i32.const 5))))
+      (loop $next
+        (if (call $wait (i32.const -1) (i32.const 0) (i32.const 64) (i32.const 72))
+          (then (call $exit (i32.const 98))))
+        (local.set $sum (i32.add (local.get $sum) (i32.load (i32.const 76))))
+        (br_if $next (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+      (call $exit (local.get $sum))))";
+constexpr const char* child = R"(
+    (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (func (export "_start") (local $n i32) (local $i i32)
+      (drop (call $args (i32.const 0) (i32.const 64)))
+      (local.set $n (i32.sub (i32.load8_u (i32.load (i32.const 4))) (i32.const 48)))
+      (loop $work (br_if $work (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                                         (i32.mul (local.get $n) (i32.const 100)))))
+      (call $exit (i32.mul (local.get $n) (i32.const 3)))))";
+TEST(ResidentOnLanes, StartsAndWaits) {
+    expect_same({{"parent", assembled(parent)}, {"child", assembled(child)}}, "parent", {});
+}
+
+// Four threads that add to one word; the first waits until all have said that they are done.
+constexpr const char* threads = R"(
+    (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (import "env" "memory" (memory 1 1 shared))
+    (func (export "wasi_thread_start") (param i32 i32)
+      (loop $next
+        (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))
+        (br_if $next (local.tee 1 (i32.sub (local.get 1) (i32.const 1)))))
+      (drop (i32.atomic.rmw.add (i32.const 4) (i32.const 1)))
+      (drop (memory.atomic.notify (i32.const 4) (i32.const 1))))
+    (func (export "_start") (local $i i32) (local $seen i32)
+      (loop $next
+        (if (i32.le_s (call $spawn (i32.add (i32.const 7) (local.get $i))) (i32.const 0))
+          (then (call $exit (i32.const 99))))
+        (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                               (i32.const 4))))
+      (loop $wait
+        (local.set $seen (i32.atomic.load (i32.const 4)))
+        (if (i32.ne (local.get $seen) (i32.const 4))
+          (then
+            (drop (memory.atomic.wait32 (i32.const 4) (local.get $seen) (i64.const -1)))
+            (br $wait))))
+      (call $exit (i32.load (i32.const 0)))))";
+TEST(ResidentOnLanes, HasThreads) { expect_same({{"threads", assembled(threads)}}, "threads", {}); }
+
+// It parks in the midst of everything, and is launched again.
+TEST(ResidentOnLanes, GoesOnAfterItParked) {
+    Modules modules = {{"parent", assembled(parent)},
+                       {"child", assembled(child)},
+                       {"threads", assembled(threads)}};
+    for (const char* name : {"parent", "threads"})
+        for (u64 ns : {30'000, 200'000}) {
+            SCOPED_TRACE(testing::Message() << name << ", parked every " << ns << " ns");
+            auto cpu = device::open_device("cpu");
+            auto expected = run(**cpu, modules, name, {});
+            ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+            LanesDevice device(4, 4, ns);
+            device.park_every(ns);
+            auto found = run(device, modules, name, {});
+            ASSERT_TRUE(found.ok()) << found.error().to_string();
+            EXPECT_EQ(found->ending, expected->ending);
+            EXPECT_GT(found->launches, 1u);
+        }
+}
+
+class Guests : public testing::TestWithParam<std::vector<std::string>> {};
+
+// The program's name, then its arguments.
+TEST_P(Guests, DoAsOnTheCpu) {
+    std::vector<std::string> arguments = GetParam();
+    const std::string name = arguments.front();
+    arguments.erase(arguments.begin());
+    auto module = guest(name);
+    if (module == nullptr) GTEST_SKIP() << name << " was not built";
+    expect_same({{name, module}}, name, arguments);
+}
+
+const std::vector<std::string> cases[] = {
+    {"c_processes", "exits"},
+    {"c_processes", "waits"},
+    {"c_processes", "family"},
+    {"c_processes", "pipes"},
+    {"c_processes", "descriptors"},
+    {"c_processes", "polls"},
+
+    {"c_processes", "kills"},
+    {"c_processes", "faults"},
+    {"c_processes", "arguments"},
+    {"c_wasix", "spawns"},
+    {"c_wasix", "pipes"},
+    {"c_wasix", "joins"},
+    {"tree", "20"},
+    {"jobs", "30", "5"},
+};
+INSTANTIATE_TEST_SUITE_P(Programs, Guests, testing::ValuesIn(cases), [](const auto& info) {
+    std::string name;
+    for (const std::string& word : info.param) name += (name.empty() ? "" : "_") + word;
+    return name;
+});
+
+}  // namespace
+}  // namespace gpurun::test

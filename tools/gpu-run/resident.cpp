@@ -1,0 +1,273 @@
+// --resident: boots a machine, runs a program on it with all that it starts, and ends.
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "attempt.h"
+#include "commands.h"
+#include "interrupt.h"
+#include "output.h"
+#include "piped_input.h"
+#include "report.h"
+
+namespace gpurun::tool {
+namespace {
+
+using std::chrono::steady_clock;
+
+struct ProgramFile {
+    std::string name, file;
+};
+
+// The name of a file without its folder and what it ends in.
+std::string program_name(const std::string& file) {
+    std::filesystem::path path(file);
+    const std::string ending = path.extension().string();
+    return ending == ".wasm" || ending == ".wat" ? path.stem().string() : path.filename().string();
+}
+
+// NAME=FILE or FILE.
+ProgramFile program_file(const std::string& text) {
+    const usize at = text.find('=');
+    if (at == text.npos) return {program_name(text), text};
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string size_text(u64 bytes) {
+    const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double size = double(bytes);
+    usize unit = 0;
+    for (; size >= 1024 && unit + 1 < std::size(units); unit++) size /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+    return text;
+}
+
+// A line a second: what there is now, and what the last second was like.
+class StatsLines {
+public:
+    explicit StatsLines(api::Machine& machine) : machine_(machine) {}
+
+    double until_next() const {
+        return std::chrono::duration<double>(next_ - steady_clock::now()).count();
+    }
+    void say_due() {
+        if (steady_clock::now() < next_) return;
+        next_ += std::chrono::seconds(1);
+        say_now();
+    }
+    void say_now() {
+        if (!has_header_)
+            say_more(
+                "    seconds  processes  lanes busy  run queue      memory  host CPU  heartbeat"
+                "  launches");
+        has_header_ = true;
+        const gpurun_machine_stats now = machine_.stats();
+        const double lanes = now.lane_seconds - before_.lane_seconds,
+                     seconds = now.seconds - before_.seconds;
+        const double busy =
+            lanes > 0 ? (now.busy_lane_seconds - before_.busy_lane_seconds) / lanes : 0;
+        const double cpu =
+            seconds > 0 ? (now.host_cpu_seconds - before_.host_cpu_seconds) / seconds : 0;
+        char line[160];
+        std::snprintf(line, sizeof line,
+                      "%11.1f  %9" PRIu64 "  %9.1f%%  %9" PRIu64
+                      "  %10s  %7.1f%%  %6.1f ms  %8" PRIu64,
+                      now.seconds, now.processes, 100 * busy, now.ready,
+                      size_text(now.memory_used + now.system_memory_used).c_str(), 100 * cpu,
+                      1e3 * now.heartbeat_age, now.launches);
+        say_more(line);
+        before_ = now;
+    }
+
+private:
+    api::Machine& machine_;
+    steady_clock::time_point next_ = steady_clock::now() + std::chrono::seconds(1);
+    gpurun_machine_stats before_{};
+    bool has_header_ = false;
+};
+
+// What ended the waiting.
+enum class Outcome { ended, timed_out, interrupted };
+
+std::string ending_text(Outcome outcome) {
+    return outcome == Outcome::interrupted ? "interrupted"
+                                           : "timeout: not done in time; --timeout gives it more";
+}
+
+// Waits for what happens on a machine, as long as there is time.
+class Watch {
+public:
+    Watch(api::Machine& machine, const RunOptions& options)
+        : machine_(machine), stats_(machine), timeout_(options.timeout), shows_(options.stats) {}
+
+    // One step: wait(seconds) waits for so long at the most, and says whether that is all.
+    template <class Wait>
+    Outcome until(Wait wait) {
+        for (;;) {
+            double seconds = -1;
+            if (timeout_) {
+                seconds =
+                    *timeout_ - std::chrono::duration<double>(steady_clock::now() - begin_).count();
+                if (seconds <= 0) return Outcome::timed_out;
+            }
+            if (shows_) {
+                stats_.say_due();
+                const double next = std::max(0.0, stats_.until_next());
+                seconds = seconds < 0 ? next : std::min(seconds, next);
+            }
+            if (was_interrupted()) return Outcome::interrupted;
+            if (wait(seconds)) return Outcome::ended;
+        }
+    }
+    Outcome until_idle() {
+        return until([&](double seconds) { return machine_.wait_idle(seconds, interrupt_stop()); });
+    }
+    void finish() {
+        if (shows_) stats_.say_now();
+    }
+
+private:
+    api::Machine& machine_;
+    StatsLines stats_;
+    const steady_clock::time_point begin_ = steady_clock::now();
+    std::optional<double> timeout_;
+    bool shows_;
+};
+
+// Results by the number that the process has among all.
+using Ended = std::map<u32, api::Result>;
+
+Outcome run_one(api::Machine& machine, u32 program, const api::Config& config, Watch& watch,
+                Ended& results) {
+    machine.spawn(program, config);
+    const Outcome outcome = watch.until([&](double seconds) {
+        auto ended = machine.next(seconds, interrupt_stop());
+        if (ended) results.emplace(0, std::move(ended->result));
+        return ended.has_value();
+    });
+    return outcome == Outcome::ended ? watch.until_idle() : outcome;
+}
+
+// --instances: as many, of which some at once.
+Outcome run_many(api::Machine& machine, u32 program, const std::vector<api::Config>& configs,
+                 Watch& watch, Ended& results) {
+    constexpr usize at_once = 1000;  // each has streams of its own
+    std::map<u32, u32> numbers;      // by the machine's
+    u32 begun = 0;
+    while (results.size() < configs.size()) {
+        for (; begun < configs.size() && numbers.size() < at_once; begun++)
+            numbers[machine.spawn(program, configs[begun])] = begun;
+        const Outcome outcome = watch.until([&](double seconds) {
+            auto ended = machine.next(seconds, interrupt_stop());
+            if (!ended) return false;
+            results.emplace(numbers.at(ended->process), std::move(ended->result));
+            numbers.erase(ended->process);
+            return true;
+        });
+        if (outcome != Outcome::ended) return outcome;
+    }
+    return watch.until_idle();
+}
+
+// Standard input for all of many, if they can read it.
+Result<std::vector<api::Config>> many_configs(const RunOptions& options,
+                                              const api::Module& module) {
+    std::optional<std::string> input = TRY(input_file(options));
+    if (!input && reads_input(module)) {
+        input = TRY(piped_input(options.timeout));
+        if (!input) return Error{"standard input has not ended in time"};
+    }
+    std::vector<api::Config> configs;
+    for (u32 i = 0; i < *options.instances; i++)
+        configs.push_back(TRY(make_process_config(options, i, input)));
+    return configs;
+}
+
+}  // namespace
+
+bool needs_machine(const api::Module& module) {
+    constexpr std::pair<const char*, const char*> functions[] = {
+        {"gpu", "spawn"},
+        {"gpu", "wait"},
+        {"gpu", "kill"},
+        {"gpu", "pipe"},
+        {"gpu", "getpid"},
+        {"gpu", "getppid"},
+        {"gpu", "set_priority"},
+        {"wasi", "thread-spawn"},
+        {"wasix_32v1", "fd_pipe"},
+        {"wasix_32v1", "proc_spawn"},
+        {"wasix_32v1", "proc_id"},
+        {"wasix_32v1", "proc_parent"},
+        {"wasix_32v1", "proc_join"},
+        {"wasix_32v1", "proc_signal"},
+    };
+    for (const auto& [from, name] : functions)
+        if (module.has_import(from, name)) return true;
+    return false;
+}
+
+Result<int> run_resident(const RunOptions& options, const api::Module& module) {
+    std::vector<std::pair<std::string, api::Module>> programs;
+    for (const std::string& text : options.programs) {
+        const ProgramFile program = program_file(text);
+        RunOptions loaded;
+        loaded.file = program.file;
+        programs.emplace_back(program.name, TRY(load_module(loaded)));
+    }
+    api::Config config = TRY(make_config(options));
+    add_arguments(options, config);
+    TRY(check_config(options, module, config));
+    TRY(check_report(options.report));
+    watch_interrupt();
+    std::vector<api::Config> configs;
+    if (options.instances) configs = TRY(many_configs(options, module));
+    if (options.instances) config.processes(*options.instances);
+    config.inherit_streams();
+    if (options.share) config.share(*options.share);
+    api::Device device = TRY(attempt([&] { return api::Device(options.device); }));
+    note_device(options.device, device.id(), device.name());
+
+    Outcome outcome = Outcome::ended;
+    Ended results;
+    RunReport told{"run", {{options.file, {}}}};
+    Result<void> ran = attempt([&] {
+        api::Machine machine(device, config);
+        const u32 program = machine.load(program_name(options.file), module, config);
+        for (const auto& [name, other] : programs) machine.load(name, other, config);
+        Watch watch(machine, options);
+        outcome = options.instances ? run_many(machine, program, configs, watch, results)
+                                    : run_one(machine, program, config, watch, results);
+        watch.finish();
+        machine.close();
+        told.machine = machine.stats();
+        if (told.machine->lane_seconds > 0)
+            told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
+    });
+    if (!ran) return Error{options.file + ": " + ran.error().message};
+
+    Endings& endings = told.jobs[0].endings;
+    if (options.instances) {
+        std::vector<api::Process> processes;
+        for (const auto& [number, result] : results) processes.push_back(result[0]);
+        told.exit_code = tell_programs(processes, options, endings);
+    } else if (outcome == Outcome::ended) {
+        endings.add(results.at(0)[0]);
+        told.exit_code = say_ending(results.at(0)[0], options);
+    }
+    if (outcome != Outcome::ended) {
+        std::string text = options.file + ": " + ending_text(outcome);
+        if (options.instances)
+            text += " (" + std::to_string(results.size()) + " of " +
+                    std::to_string(*options.instances) + " had ended)";
+        say(text, Tone::bad);
+        told.exit_code = outcome == Outcome::interrupted ? exit_interrupted : exit_timeout;
+    }
+    told.exit_code = finish_output(told.exit_code);
+    return finish_report(options.report, told, device);
+}
+
+}  // namespace gpurun::tool
