@@ -3,7 +3,8 @@
 
     assemble_test.py [--all]
 
-For the oldest and the newest that a file is for, and with --all for every generation.
+For the oldest and the newest that a file is for, one of them if another variant is for the other, and
+with --all for every generation.
 """
 import concurrent.futures
 import os
@@ -34,13 +35,22 @@ def assemble(ptx, chip):
                                "-o", cubin.name], capture_output=True, text=True)
 
 
+def chosen(ptx, chips):
+    if "--all" in sys.argv:
+        return chips
+    variants = sorted(build.glob(ptx.stem.rsplit("_", 1)[0] + "_[0-9]*.ptx"))
+    if len(variants) == 1:
+        return [chips[0], chips[-1]]
+    return [chips[0 if ptx == variants[0] else -1]]
+
+
 passed = failed = skipped = 0
 jobs = []
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     for ptx in sorted(build.glob("*.ptx")):
         floor = int(re.search(r"\.target sm_(\d+)", ptx.read_text()).group(1))
         chips = [chip for chip in WANTED if int(chip[3:]) >= floor]
-        for chip in chips if "--all" in sys.argv else (chips[0], chips[-1]):
+        for chip in chosen(ptx, chips):
             if chip in known:
                 jobs.append((ptx, chip, pool.submit(assemble, ptx, chip)))
             else:
