@@ -116,6 +116,9 @@ gpu-run: --out is not for --resident
 $ gpu-run --resident --invoke f hello.wat
 gpu-run: --invoke is not for --resident
 [2]
+$ gpu-run --resident --poison hello.wat
+gpu-run: --poison is not for --resident
+[2]
 $ gpu-run --resident --device cpu --program hello.wat --program hello.wat parent.wat
 gpu-run: parent.wat: there is a program "hello" already
 [1]

@@ -263,7 +263,8 @@ std::string check_resident(const CLI::App& app, const RunOptions& run) {
     for (const char* name : {"--program", "--share"})
         if (!run.resident && app.count(name) > 0)
             return std::string(name) + " is for a resident machine: --resident";
-    for (const char* name : {"--invoke", "--profile", "--trace", "--dump", "--out"})
+    for (const char* name :
+         {"--invoke", "--profile", "--trace", "--dump", "--out", "--poison", "--poison-test"})
         if (run.resident && app.count(name) > 0)
             return std::string(name) + " is not for --resident";
     return "";
