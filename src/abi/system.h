@@ -248,7 +248,7 @@ struct DebugRecord {
 static_assert(sizeof(DebugRecord) == 128);
 
 // A system call that has ended. system_calls.def says which of its arguments lead to what.
-inline constexpr u32 traced_words = 13, traced_text_bytes = 32;
+inline constexpr u32 traced_words = 14, traced_text_bytes = 32;
 struct TracedCall {
     u32 arguments[traced_words];
     u32 result;
@@ -256,7 +256,6 @@ struct TracedCall {
     u32 stored;       // number that it left in the guest's memory
     u32 text_length;  // of which traced_text_bytes are kept at the most
     u8 text[traced_text_bytes];
-    u32 padding;
 };
 static_assert(sizeof(TracedCall) == debug_text_bytes);
 

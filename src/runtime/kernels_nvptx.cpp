@@ -33,6 +33,7 @@
 #include "runtime/system.cpp"
 #include "runtime/trace.cpp"
 #include "runtime/transfer.cpp"
+#include "runtime/wasix_calls.cpp"
 #if GPURUN_RESIDENT
 #include "runtime/mailbox.cpp"
 #include "runtime/scheduler.cpp"

@@ -17,11 +17,13 @@ struct PathCall {
 
     // Checks the descriptor first, then the path.
     Errno find(u32 fd, u64 rights, u32 address, u32 length, LastLink last_link) {
+        return find(fd, rights, {call.in(address, length), length}, last_link);
+    }
+    Errno find(u32 fd, u64 rights, Name path, LastLink last_link) {
         Errno error = get_directory(call, fd, rights, start);
         if (error != Errno::success) return error;
-        const u8* path = call.in(address, length);
-        if (path == nullptr) return Errno::fault;
-        place = resolve(call.owner(), start->node, path, length, last_link, scratch);
+        if (path.bytes == nullptr) return Errno::fault;
+        place = resolve(call.owner(), start->node, path.bytes, path.length, last_link, scratch);
         return place.error;
     }
     // The directory of the last name, for a change.
@@ -217,12 +219,6 @@ Errno create_file(PathCall& path, Handle& made) {
     return error;
 }
 
-struct OpenOptions {
-    u32 lookup, oflags;
-    u64 rights, inheriting;
-    u32 fdflags, result_at;
-};
-
 // What keeps a path from being opened.
 Errno check_open(const PathCall& path, const OpenOptions& options) {
     const Call& call = path.call;
@@ -248,20 +244,23 @@ Errno check_open(const PathCall& path, const OpenOptions& options) {
                                                                               : Errno::success;
 }
 
-// Nothing is made or truncated before all else is known to be right.
-Errno open(PathCall& path, const OpenOptions& options) {
-    const Call& call = path.call;
+// And what it must not be opened for.
+Errno check_rights(const PathCall& path, const OpenOptions& options) {
     constexpr u64 needs_write =
         right_fd_datasync | right_fd_write | right_fd_allocate | right_fd_filestat_set_size;
-    Errno error = check_open(path, options);
-    if (error != Errno::success) return error;
+    const Handle node = path.place.node;
+    bool is_directory = node != 0 && node_at(path.call.p, node)->kind == NodeKind::directory;
+    bool is_capable = (options.rights & needs_write & ~path.start->inheriting) == 0;
+    return is_capable || is_directory ? Errno::success : Errno::notcapable;
+}
+
+// All else is known to be right: only now something is made or truncated.
+Errno open(PathCall& path, const OpenOptions& options, u32& fd) {
+    const Call& call = path.call;
     Handle node = path.place.node;
     bool is_directory = node != 0 && node_at(call.p, node)->kind == NodeKind::directory;
     const u64 inherited = path.start->inheriting;
-    if ((options.rights & needs_write & ~inherited) != 0 && !is_directory) return Errno::notcapable;
-    if (call.in(options.result_at, 4) == nullptr) return Errno::fault;
-    u32 fd;
-    error = free_descriptor(call.owner(), fd);
+    Errno error = free_descriptor(call.owner(), fd);
     if (error != Errno::success) return error;
     if (node == 0) {
         error = create_file(path, node);
@@ -282,8 +281,7 @@ Errno open(PathCall& path, const OpenOptions& options) {
                       is_directory ? options.inheriting & inherited : 0,
                       options.fdflags,
                       0};
-    error = add_descriptor(call.owner(), opened, fd);
-    return error == Errno::success ? call.put<u32>(options.result_at, fd) : error;
+    return add_descriptor(call.owner(), opened, fd);
 }
 
 Errno filestat_set_times(PathCall& path, u64 accessed, u64 modified, u32 flags) {
@@ -300,6 +298,11 @@ Errno filestat_set_times(PathCall& path, u64 accessed, u64 modified, u32 flags) 
 // As the flags of a call say.
 LastLink last_link(u32 lookup) {
     return lookup & lookup_symlink_follow ? LastLink::follows : LastLink::follows_a_slash;
+}
+
+LastLink last_link(const OpenOptions& options) {
+    bool is_new = options.oflags & oflag_creat && options.oflags & oflag_excl;
+    return is_new ? LastLink::follows_a_slash : last_link(options.lookup);
 }
 
 // Arguments are read in their order; then the path is found, and `act` done.
@@ -386,13 +389,26 @@ Outcome call_path(Call& call, SystemCall which) {
             options.rights = call.i64();
             options.inheriting = call.i64();
             options.fdflags = call.i32();
-            options.result_at = call.i32();
-            bool is_new = options.oflags & oflag_creat && options.oflags & oflag_excl;
-            return with_path(call, path, fd, right_path_open, at, length,
-                             is_new ? LastLink::follows_a_slash : last_link(options.lookup),
-                             [&] { return open(path, options); });
+            const u32 result_at = call.i32();
+            return with_path(call, path, fd, right_path_open, at, length, last_link(options), [&] {
+                Errno error = check_open(path, options);
+                if (error == Errno::success) error = check_rights(path, options);
+                if (error != Errno::success) return error;
+                if (call.in(result_at, 4) == nullptr) return Errno::fault;
+                u32 opened;
+                error = open(path, options, opened);
+                return error == Errno::success ? call.put<u32>(result_at, opened) : error;
+            });
         }
     }
+}
+
+Errno open_path(Call& call, u32 fd, Name name, const OpenOptions& options, u32& opened) {
+    PathCall path(call);
+    Errno error = path.find(fd, right_path_open, name, last_link(options));
+    if (error == Errno::success) error = check_open(path, options);
+    if (error == Errno::success) error = check_rights(path, options);
+    return error == Errno::success ? open(path, options, opened) : error;
 }
 
 }  // namespace gpurun::rt

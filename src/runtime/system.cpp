@@ -327,9 +327,12 @@ void refresh_descriptor(const Owner& owner, Descriptor& file) {
 
 Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd) {
     const Process& p = parent.p;
-    if (fd >= parent.me->descriptor_count) return Errno::badf;
-    Descriptor& from = at_handle<Descriptor>(p, parent.me->descriptors)[fd];
-    if (from.kind == DescriptorKind::closed) return Errno::badf;
+    auto is_open = [&](u32 number, const Owner& owner) {
+        return number < owner.me->descriptor_count &&
+               at_handle<Descriptor>(p, owner.me->descriptors)[number].kind !=
+                   DescriptorKind::closed;
+    };
+    if (!is_open(fd, parent)) return Errno::badf;
     if (child_fd >= max_descriptors) return Errno::mfile;
     ProcessBlock* block = child.me;
     if (child_fd >= block->descriptor_capacity) {
@@ -343,6 +346,7 @@ Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 ch
         block->descriptors = grown;
         block->descriptor_capacity = capacity;
     }
+    Descriptor& from = at_handle<Descriptor>(p, parent.me->descriptors)[fd];
     if (from.kind == DescriptorKind::file) {
         if (from.cell == 0) {
             from.cell = take_block(p, sizeof(OffsetCell));
@@ -351,10 +355,9 @@ Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 ch
         }
         at_handle<OffsetCell>(p, from.cell)->users++;
     }
-    Descriptor& to = at_handle<Descriptor>(p, block->descriptors)[child_fd];
-    if (child_fd < block->descriptor_count && to.kind != DescriptorKind::closed)
-        close_descriptor(child, child_fd);
+    if (is_open(child_fd, child)) close_descriptor(child, child_fd);
     if (child_fd >= block->descriptor_count) block->descriptor_count = child_fd + 1;
+    Descriptor& to = at_handle<Descriptor>(p, block->descriptors)[child_fd];
     to = from;
     open_node(child, to);
     return Errno::success;

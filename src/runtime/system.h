@@ -139,8 +139,16 @@ void open_preopens(const Owner& owner);
 // What one of a resident machine has: no descriptors and no roots yet. 0: no memory.
 Handle begin_resident(const Process& p, u32 id);
 void end_resident(const Process& p, Handle block);
-// A child has what its parent has open: descriptor `fd` of it, as `child_fd`.
+// A child has what its parent has open: descriptor `fd` of it, as `child_fd`. Both may be the same.
 Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd);
+
+struct OpenOptions {
+    u32 lookup, oflags;
+    u64 rights, inheriting;
+    u32 fdflags;
+};
+// What path_open does, of a path from directory `fd` on.
+Errno open_path(Call& call, u32 fd, Name name, const OpenOptions& options, u32& opened);
 
 // The `skip`th byte of the vectors: its address, and how many follow in the same vector. Vectors
 // are read again each time: another thread of the guest may change them.

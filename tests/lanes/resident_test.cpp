@@ -206,20 +206,12 @@ TEST_P(Guests, DoAsOnTheCpu) {
 }
 
 const std::vector<std::string> cases[] = {
-    {"c_processes", "exits"},
-    {"c_processes", "waits"},
-    {"c_processes", "family"},
-    {"c_processes", "pipes"},
-    {"c_processes", "descriptors"},
-    {"c_processes", "polls"},
+    {"c_processes", "exits"}, {"c_processes", "waits"},       {"c_processes", "family"},
+    {"c_processes", "pipes"}, {"c_processes", "descriptors"}, {"c_processes", "polls"},
 
-    {"c_processes", "kills"},
-    {"c_processes", "faults"},
-    {"c_processes", "arguments"},
-    {"c_wasix", "spawns"},
-    {"c_wasix", "pipes"},
-    {"c_wasix", "joins"},
-    {"tree", "20"},
+    {"c_processes", "kills"}, {"c_processes", "faults"},      {"c_processes", "arguments"},
+    {"c_wasix", "spawns"},    {"c_wasix", "spawn2"},          {"c_wasix", "spawn3"},
+    {"c_wasix", "pipes"},     {"c_wasix", "joins"},           {"tree", "20"},
     {"jobs", "30", "5"},
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Guests, testing::ValuesIn(cases), [](const auto& info) {

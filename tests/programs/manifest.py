@@ -365,7 +365,10 @@ program("c_storms", "tests/std/c/storms.c",
         case("full", "full", 1000000), resident=True, flags=SMALL, native=False)
 # This machine has no WASIX: what is right is what its own runtime does.
 program("c_wasix", "tests/std/c/wasix.c",
-        case("spawns", "spawns", env={"NAME": "value"}), *[case(name, name) for name in ("pipes", "joins", "ids")],
+        *[case(name, name, env={"NAME": "value"}) for name in ("spawns", "spawn2", "spawn3")],
+        *[case(name, name) for name in ("pipes", "joins", "ids")],
+        case("fd_ops", "fd_ops", files={"given.txt": "given"}, written=["made.txt"]),
+        case("wrong_spawns", "wrong_spawns", files={"given.txt": "given"}),
         resident=True, flags=SMALL, native=False)
 
 program("c_threads", "tests/std/c/threads.c",

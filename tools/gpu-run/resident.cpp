@@ -200,6 +200,8 @@ bool needs_machine(const api::Module& module) {
         {"wasi", "thread-spawn"},
         {"wasix_32v1", "fd_pipe"},
         {"wasix_32v1", "proc_spawn"},
+        {"wasix_32v1", "proc_spawn2"},
+        {"wasix_32v1", "proc_spawn3"},
         {"wasix_32v1", "proc_id"},
         {"wasix_32v1", "proc_parent"},
         {"wasix_32v1", "proc_join"},

@@ -1,0 +1,63 @@
+// What the calls for processes share, under the names of the import module gpu (process_calls.cpp)
+// and of WASIX (wasix_calls.cpp).
+#pragma once
+
+#include "runtime/processes.h"
+
+namespace gpurun::rt {
+
+struct Caller {
+    Machine m;
+    u32 index;  // of the process
+    ProcessEntry& process;
+
+    explicit Caller(const Call& call)
+        : m(machine_of(call.p)), index(call.me->entry), process(m.process(index)) {}
+};
+
+// Which of the caller's descriptors a child gets.
+struct Inheritance {
+    u32 pairs;       // guest address of (child's, caller's)
+    u32 count;       // ~0: all, under the same numbers
+    u32 streams[3];  // in place of 0, 1 and 2: the caller's descriptor; ~0: none
+    bool has_streams = false;
+    u32 hidden[6] = {};  // with ~0: these were made for the streams alone; 0: none
+    // What is done with them then, by WASIX: guest address of the fd_ops.
+    u32 fd_ops = 0, fd_op_count = 0;
+
+    bool hides(u32 fd) const {
+        for (u32 other : hidden)
+            if (fd != 0 && fd == other) return true;
+        return false;
+    }
+};
+
+struct Spawning {
+    const u8* name;
+    u32 name_length;
+    Text arguments, environment;
+    Inheritance inheritance;
+};
+Errno spawn_process(const Call& call, const Caller& caller, const Spawning& wanted, u32& pid);
+Text own_environment(const Call& call);
+
+struct Ended {
+    u32 pid;
+    Ending ending;
+    u32 code;
+};
+enum class Found : u32 { none, ended, lives };
+// A child that has ended is taken from the table. `pid` 0: any.
+Found take_zombie(const Caller& caller, u32 pid, Ended& ended);
+
+Outcome kill(Call& call, const Caller& caller, u32 pid, u32 signal);
+Errno make_pipe_ends(const Call& call, u32& read_fd, u32& write_fd);
+u32 parent_pid(const ProcessEntry& process);
+
+// ---- WASIX (wasix_calls.cpp) -------------------------------------------------------
+
+Outcome call_wasix(Call& call, const Caller& caller, SystemCall which);
+// Carries out what is to be done with a child's descriptors before it begins. Its files are locked.
+Errno apply_fd_ops(const Call& call, const Owner& child, u32 at, u32 count);
+
+}  // namespace gpurun::rt
