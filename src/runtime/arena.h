@@ -69,7 +69,7 @@ inline Handle take_block(const Process& p, u64 size) {
 
 inline void fill_system(u8* to, u8 value, u64 count) {
     u64 wide = value * 0x0101010101010101ull;
-    for (u64 i = 0; i < count; i += 8) store_bytes<u64>(to + i, wide);
+    for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = wide;
 }
 
 inline Handle take_zeroed(const Process& p, u64 size) {

@@ -125,7 +125,7 @@ private:
         for (u32 i = 0; i < sizeof(T); i += 8) {
             u64 piece;
             __builtin_memcpy(&piece, from + i, 8);
-            store_bytes<u64>(to + i, piece);
+            *reinterpret_cast<u64*>(to + i) = piece;
         }
     }
 
@@ -201,7 +201,7 @@ private:
         for (; taken < messages_a_turn && !is_broken_; taken++) {
             const RingNext next = ring_next(in_head_, tail, in_ring_bytes, [&](u64 at) {
                 MessageHead head;
-                const u64 first = load_bytes<u64>(mailbox_.in_ring + at);
+                const u64 first = *reinterpret_cast<const u64*>(mailbox_.in_ring + at);
                 head.size = u32(shuffle(first, 0));
                 head.kind = MessageKind(u16(shuffle(first, 0) >> 32));
                 head.version = u16(shuffle(first, 0) >> 48);

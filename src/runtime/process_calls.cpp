@@ -147,6 +147,7 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
     const Machine& m = caller.m;
     ProcessEntry& process = caller.process;
     u32 index;
+    bool was_last;
     {
         Lock lock(&process.lock);
         if (pid == 0) {
@@ -156,10 +157,9 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
         } else {
             index = pid_index(m, pid);
             const ProcessEntry& child = m.process(index);
-            if (index == 0 || child.pid != pid || load_relaxed(&child.parent) != process.pid ||
-                child.state == ProcessState::free)
+            if (index == 0 || !has_pid(child, pid) || load_relaxed(&child.parent) != process.pid)
                 return Found::none;
-            if (child.state != ProcessState::zombie) return Found::lives;
+            if (state_of(child) != ProcessState::zombie) return Found::lives;
         }
         ProcessEntry& child = m.process(index);
         if (child.next_sibling != 0)
@@ -167,13 +167,13 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
         if (child.previous_sibling != 0)
             m.process(child.previous_sibling - 1).next_sibling = child.next_sibling;
         else
-            process.first_zombie = child.next_sibling;
+            store_relaxed(&process.first_zombie, child.next_sibling);
         ended = {child.pid, Ending((child.ending >> 32) - 1), u32(child.ending)};
+        was_last = process.first_child == 0 && process.first_zombie == 0;
     }
     reap(m, index);
     // Other threads of the process may wait for children that there are no longer.
-    if (load_relaxed(&process.first_child) == 0 && load_relaxed(&process.first_zombie) == 0)
-        wake(m, wait_key(WaitFor::child, caller.index), ~u32{0});
+    if (was_last) wake(m, wait_key(WaitFor::child, caller.index), ~u32{0});
     return Found::ended;
 }
 
@@ -205,12 +205,12 @@ Errno find_target(const Caller& caller, u32 pid, u32& index) {
     const Machine& m = caller.m;
     index = pid_index(m, pid);
     const ProcessEntry& target = m.process(index);
-    if (index == 0 || target.pid != pid || target.state == ProcessState::free) return Errno::srch;
+    if (index == 0 || !has_pid(target, pid)) return Errno::srch;
     u32 at = pid;
     for (u32 turns = 0; turns < m.header->process_count; turns++) {
         if (at == caller.process.pid) return Errno::success;
         const ProcessEntry& process = m.process(pid_index(m, at));
-        if (process.pid != at) break;
+        if (load_relaxed(&process.pid) != at) break;
         at = load_relaxed(&process.parent);
         if (at == 0 || at == host_parent) break;
     }

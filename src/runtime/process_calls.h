@@ -15,6 +15,14 @@ struct Caller {
         : m(machine_of(call.p)), index(call.me->entry), process(m.process(index)) {}
 };
 
+// Entries of others may be given back and be another's at any time.
+inline ProcessState state_of(const ProcessEntry& process) {
+    return ProcessState(load_shared(reinterpret_cast<const u32*>(&process.state)));
+}
+inline bool has_pid(const ProcessEntry& process, u32 pid) {
+    return load_relaxed(&process.pid) == pid && state_of(process) != ProcessState::free;
+}
+
 // Which of the caller's descriptors a child gets.
 struct Inheritance {
     u32 pairs;       // guest address of (child's, caller's)

@@ -383,7 +383,7 @@ Outcome proc_join(Call& call, const Caller& caller) {
 Errno proc_parent(Call& call, const Caller& caller) {
     const u32 pid = call.i32(), at = call.i32(), index = pid_index(caller.m, pid);
     const ProcessEntry& process = caller.m.process(index);
-    if (index == 0 || process.pid != pid || process.state == ProcessState::free) return Errno::badf;
+    if (index == 0 || !has_pid(process, pid)) return Errno::badf;
     return call.put<u32>(at, parent_pid(process));
 }
 

@@ -97,7 +97,7 @@ def memory(options, folder):
 def different_ends(options, folder):
     """Every tenth traps, every seventh of the others exits with 3, one never ends, the rest are fine."""
     count, looper = 1000, 501
-    run = Run(options, folder, count, "c_mixed", "{}", str(looper), flags=["--timeout", "5s"])
+    run = Run(options, folder, count, "c_mixed", "{}", str(looper), flags=["--timeout", options.timeout])
     wanted, output = {}, {}
     for number in range(count):
         output[number] = f"process {number} begins\n"
@@ -194,6 +194,7 @@ LARGE = {unique_chars_large: "unique_chars"}
 def main():
     parser = common.parser(__doc__)
     parser.add_argument("--large", action="store_true", help="those that take long on a CPU too")
+    parser.add_argument("--timeout", default="5s", help="what suffices for all but those that never end")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     tests = TESTS | LARGE if options.large or options.names else TESTS
