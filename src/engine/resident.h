@@ -169,6 +169,7 @@ private:
     Result<void> take_messages();
     Result<void> handle(const host::Message& message);
     Result<void> handle_output(const host::Message& message);
+    Result<void> handle_taken(const StreamBytes& taken);
     Result<void> bring_block(const BlockRequest& wanted);
     Result<void> feed();
     Result<bool> feed(u32 number, Stream& stream);

@@ -6,7 +6,6 @@
 
 #include "abi/ring.h"
 #include "base/check.h"
-#include "base/format.h"
 
 namespace gpurun::host {
 namespace {
@@ -20,10 +19,6 @@ T load_acquire(T& from) {
 template <class T>
 void store_release(T& to, T value) {
     std::atomic_ref<T>(to).store(value, std::memory_order_release);
-}
-
-Error broken(const char* what) {
-    return Error{format("the machine's mailbox is damaged: %s", what)};
 }
 
 // Bytes that a message of the kind has at the least. Nothing: it is none for the host.
@@ -56,13 +51,13 @@ Result<bool> MailboxEnd::send(MessageKind kind, std::span<const u8> first,
                               std::span<const u8> rest) {
     const u64 payload = first.size() + rest.size();
     CHECK(payload <= max_message);
-    if (is_in_broken_) return broken("the ring to the device");
+    if (is_in_broken_) return damaged_mailbox("the ring to the device");
     RingRoom room = ring_room(in_head_, in_tail_, in_ring_bytes, payload);
     if (!room.fits) {
         const u64 head = load_acquire(mailbox_.in_head);  // pairs with the device's store of it
         if (!ring_can_be(head, in_tail_, in_ring_bytes) || in_tail_ - head > in_tail_ - in_head_) {
             is_in_broken_ = true;
-            return broken("the ring to the device");
+            return damaged_mailbox("the ring to the device");
         }
         in_head_ = head;
         room = ring_room(in_head_, in_tail_, in_ring_bytes, payload);
@@ -85,7 +80,7 @@ Result<bool> MailboxEnd::send(MessageKind kind, std::span<const u8> first,
 
 Result<std::optional<Message>> MailboxEnd::take() {
     using Answer = std::optional<Message>;
-    if (is_out_broken_) return broken("the ring to the host");
+    if (is_out_broken_) return damaged_mailbox("the ring to the host");
     const u64 tail = load_acquire(mailbox_.out_tail);  // pairs with the mailbox warp's store
     const u8* ring = mailbox_.out_ring;
     const RingNext next = ring_next(out_head_, tail, out_ring_bytes, [&](u64 at) {
@@ -97,9 +92,9 @@ Result<std::optional<Message>> MailboxEnd::take() {
     const std::optional<u32> least = least_payload(next.what.kind);
     if (next.state == RingState::broken || !least || next.what.size < *least) {
         is_out_broken_ = true;
-        return broken(next.state == RingState::broken ? "the ring to the host"
-                      : !least                        ? "a message of no kind for the host"
-                                                      : "a message that is too short");
+        return damaged_mailbox(next.state == RingState::broken ? "the ring to the host"
+                               : !least                        ? "a message of no kind for the host"
+                                                               : "a message that is too short");
     }
     payload_.assign(ring + next.at, ring + next.at + next.what.size);
     out_head_ = next.head;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -14,6 +15,11 @@
 #include "base/result.h"
 
 namespace gpurun::host {
+
+// Of what the device says and cannot be.
+inline Error damaged_mailbox(const char* what) {
+    return Error{std::string("the machine's mailbox is damaged: ") + what};
+}
 
 // What came from the device. The payload is a copy, there until the next is taken.
 struct Message {

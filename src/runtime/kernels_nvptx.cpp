@@ -36,6 +36,7 @@
 #include "runtime/wasix_calls.cpp"
 #if GPURUN_RESIDENT
 #include "runtime/mailbox.cpp"
+#include "runtime/programs.cpp"
 #include "runtime/scheduler.cpp"
 #endif
 #pragma clang attribute pop

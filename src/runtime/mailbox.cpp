@@ -4,6 +4,7 @@
 
 #include "abi/ring.h"
 #include "runtime/processes.h"
+#include "runtime/programs.h"
 
 namespace gpurun::rt {
 namespace {
@@ -63,30 +64,11 @@ private:
         out_tail_ = load_mapped(&mailbox_.out_tail);
         out_head_ = load_mapped(&mailbox_.out_head);
         scratch_ = at_handle<u8>(p_, load_shared(&m_.header->scratch));
-        make_queue(m_.header->host_requests);
+        make_queue(m_, m_.header->host_requests);
         // Of an earlier launch.
         for (u32 i = 0; i < max_host_streams; i++)
             if (m_.host_stream(i).node != 0) streams_ = i + 1;
         sync_warp();
-    }
-
-    // All lanes: slots for every task, once.
-    bool make_queue(RunQueue& queue) {
-        if (queue.slots_at != 0) return true;
-        u32 slots = 1;
-        while (slots <= m_.header->task_count) slots *= 2;
-        u64 page = 0;
-        if (lane_id() == 0) page = PageAllocator(m_).take(page_count(u64(slots) * 8));
-        page = shuffle(page, 0);
-        if (page == 0) return false;
-        do_part({m_.pages + (page << page_shift), nullptr, u64(slots) * 8, 0});
-        sync_warp();
-        if (lane_id() == 0) {
-            queue.mask = slots - 1;
-            store_relaxed(&queue.slots_at, page << page_shift);
-        }
-        sync_warp();
-        return true;
     }
 
     // All lanes: a message whose payload is `head`, then `count` bytes in two parts. False: there
@@ -262,54 +244,17 @@ private:
     bool begin_program(const MessageHead& head, u64 at) {
         ProgramInfo info;
         if (!read(head, at, info)) return true;
-        const u64 most = u64{1} << 40;
-        const u64 words = info.template_words * 4;
-        if (info.number >= max_programs || info.name_length > max_program_name ||
-            info.code_bytes > most || words > most || info.template_bytes > most ||
-            info.memory_bytes > most || info.template_bytes > info.memory_bytes ||
-            info.stack > info.stack_end || info.stack_end > info.template_words ||
-            info.thread >= info.template_words ||
-            m_.program(info.number).state != ProgramState::free) {
-            is_broken_ = true;
-            return true;
-        }
-        ProgramEntry& program = m_.program(info.number);
-        const u64 blob = info.code_bytes + words + info.template_bytes;
-        u64 page = 0;
-        if (lane_id() == 0) page = PageAllocator(m_).take(page_count(blob));
-        page = shuffle(page, 0);
-        if (page == 0)
-            return send(MessageKind::program_ready, ProgramNumber{info.number, u32(Errno::nomem)});
-        if (lane_id() == 0) {
-            program.info = info;
-            program.blob_at = program.code_at = page << page_shift;
-            program.blob_bytes = blob;
-            program.words_at = program.code_at + info.code_bytes;
-            program.bytes_at = program.words_at + words;
-            program.words_size = page_count(words) << page_shift;
-            program.slot_size = program.words_size + info.memory_bytes;
-            program.dirty_shift = 10;
-            while ((u64{32} << program.dirty_shift) < info.memory_bytes) program.dirty_shift++;
-            program.state = ProgramState::loading;
-        }
-        sync_warp();
-        return true;
+        const Bringing state = rt::begin_program(m_, info);
+        is_broken_ |= state == Bringing::cannot_be;
+        return state != Bringing::no_memory ||
+               send(MessageKind::program_ready, ProgramNumber{info.number, u32(Errno::nomem)});
     }
 
     bool add_data(const MessageHead& head, u64 at) {
         ProgramData data;
         if (!read(head, at, data)) return true;
-        const u64 size = head.size - sizeof data;
-        if (data.number >= max_programs || m_.program(data.number).state != ProgramState::loading ||
-            !in_bounds(data.offset, size, m_.program(data.number).blob_bytes)) {
-            // Of one for which there was no memory: what comes of it is dropped.
-            is_broken_ |=
-                data.number >= max_programs || m_.program(data.number).state == ProgramState::ready;
-            return true;
-        }
-        do_part({m_.pages + m_.program(data.number).blob_at + data.offset, scratch_ + sizeof data,
-                 size, 0});
-        sync_warp();
+        is_broken_ |= add_program_data(m_, data, scratch_ + sizeof data, head.size - sizeof data) ==
+                      Bringing::cannot_be;
         return true;
     }
 
@@ -317,18 +262,11 @@ private:
         ProgramNumber number;
         if (!read(head, at, number)) return true;
         if (number.number >= max_programs) return is_broken_ = true;
-        ProgramEntry& program = m_.program(number.number);
-        if (program.state != ProgramState::loading) return true;
-        bool has_queues = true;
-        for (RunQueue& queue : program.queues) has_queues = has_queues && make_queue(queue);
+        if (m_.program(number.number).state != ProgramState::loading) return true;
+        const bool has_queues = make_program_queues(m_, number.number);
         number.error = u32(has_queues ? Errno::success : Errno::nomem);
         if (!send(MessageKind::program_ready, number)) return false;
-        if (lane_id() == 0 && has_queues) {
-            if (number.number >= m_.header->programs_used)
-                store_shared(&m_.header->programs_used, number.number + 1);
-            store_shared(reinterpret_cast<u32*>(&program.state), u32(ProgramState::ready));
-        }
-        sync_warp();
+        if (has_queues) publish_program(m_, number.number);
         return true;
     }
 

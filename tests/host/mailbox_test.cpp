@@ -9,60 +9,16 @@
 #include <string>
 #include <thread>
 
-#include "abi/ring.h"
+#include "peer.h"
 
 namespace gpurun::host {
 namespace {
 
+using test::Peer;
+
 std::span<const u8> bytes_of(const std::string& text) {
     return {reinterpret_cast<const u8*>(text.data()), text.size()};
 }
-
-// The device's end.
-class Peer {
-public:
-    explicit Peer(Mailbox& mailbox) : mailbox_(mailbox) {}
-
-    bool send(MessageKind kind, std::span<const u8> payload) {
-        const u64 head = std::atomic_ref(mailbox_.out_head).load();
-        RingRoom room = ring_room(head, out_tail_, out_ring_bytes, payload.size());
-        if (!room.fits) return false;
-        auto put = [&](u64 at, MessageKind what, u64 size) {
-            MessageHead made = message_head(what, u32(size));
-            std::memcpy(mailbox_.out_ring + at, &made, sizeof made);
-        };
-        if (room.skip) put(room.skip_at, MessageKind::skip, room.skip - sizeof(MessageHead));
-        put(room.at, kind, payload.size());
-        std::ranges::copy(payload, mailbox_.out_ring + room.at + sizeof(MessageHead));
-        out_tail_ = room.tail;
-        std::atomic_ref(mailbox_.out_tail).store(out_tail_);
-        return true;
-    }
-    template <class T>
-    bool send(MessageKind kind, const T& value) {
-        return send(kind, std::span(reinterpret_cast<const u8*>(&value), sizeof value));
-    }
-
-    // Nothing: the ring is empty.
-    std::optional<std::pair<MessageKind, std::string>> take() {
-        const u64 tail = std::atomic_ref(mailbox_.in_tail).load();
-        RingNext next = ring_next(in_head_, tail, in_ring_bytes, [&](u64 at) {
-            MessageHead head;
-            std::memcpy(&head, mailbox_.in_ring + at, sizeof head);
-            return head;
-        });
-        EXPECT_NE(next.state, RingState::broken);
-        if (next.state != RingState::message) return std::nullopt;
-        std::string payload(reinterpret_cast<char*>(mailbox_.in_ring + next.at), next.what.size);
-        in_head_ = next.head;
-        std::atomic_ref(mailbox_.in_head).store(in_head_);
-        return std::pair(next.what.kind, payload);
-    }
-
-private:
-    Mailbox& mailbox_;
-    u64 in_head_ = 0, out_tail_ = 0;
-};
 
 struct MailboxTest : testing::Test {
     std::unique_ptr<Mailbox> mailbox = std::make_unique<Mailbox>();
@@ -83,7 +39,7 @@ TEST_F(MailboxTest, MessagesArriveAsTheyWereSent) {
     EXPECT_EQ(second->second.substr(sizeof(SpawnRequest)), "hello");
 
     EXPECT_FALSE(*host.take());
-    EXPECT_TRUE(device.send(MessageKind::pong, Ping{9}));
+    device.send(MessageKind::pong, Ping{9});
     auto taken = host.take();
     ASSERT_TRUE(taken && *taken);
     EXPECT_EQ((*taken)->as<Ping>().number, 9u);
@@ -125,7 +81,8 @@ TEST_F(MailboxTest, TheDeviceSizesGoAroundToo) {
     std::thread other([&] {
         for (u32 i = 0; i < 20'000; i++) {
             std::string payload(sizeof(StreamBytes) + i % 5000, char('a' + i % 26));
-            while (!device.send(MessageKind::output, bytes_of(payload))) std::this_thread::yield();
+            while (!device.try_send(MessageKind::output, bytes_of(payload)))
+                std::this_thread::yield();
         }
     });
     for (u32 i = 0; i < 20'000;) {
@@ -218,16 +175,15 @@ TEST_F(MailboxTest, StatsAreConsistent) {
             store(mailbox->stats.sequence, 2 * i);
         }
     });
-    u32 seen = 0;
-    for (u32 i = 0; i < 1000; i++) {
+    // Ends: now and then the writer is between two of them.
+    for (u32 seen = 0, i = 0; seen == 0 || i < 1000; i++) {
         std::optional<MachineStats> stats = host.stats();
         if (!stats) continue;
         seen++;
-        ASSERT_EQ(stats->spawned, stats->ended);
+        EXPECT_EQ(stats->spawned, stats->ended);
     }
     stop = true;
     writer.join();
-    EXPECT_GT(seen, 0u);
 }
 
 }  // namespace

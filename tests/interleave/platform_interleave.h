@@ -68,8 +68,6 @@
 namespace gpurun::rt {
 
 using test::Site;
-template <class T>
-using Same = std::type_identity_t<T>;  // what is pointed to says which type it is
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
     // Not on the heap: whoever fails is not unwound.
@@ -89,22 +87,12 @@ inline T operate(const char* name, T* p, bool reads, Site site, F update) {
     return old;
 }
 
-template <class T>
-inline T load_shared(const T* p, Site site = Site::here()) {
-    return operate("load", const_cast<T*>(p), true, site, [](T old) { return old; });
-}
-template <class T>
-inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
-    operate("store", p, false, site, [=](T) { return value; });
-}
-template <class T>
-inline T load_relaxed(const T* p, Site site = Site::here()) {
-    return load_shared(p, site);
-}
-template <class T>
-inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
-    store_shared(p, value, site);
-}
+}  // namespace gpurun::rt
+
+#include "../fiber/operations.h"
+
+namespace gpurun::rt {
+
 template <class T>
 inline T load_mapped(const T* p, Site site = Site::here()) {
     return load_shared(p, site);
@@ -113,30 +101,7 @@ template <class T>
 inline void store_mapped(T* p, Same<T> value, Site site = Site::here()) {
     store_shared(p, value, site);
 }
-template <class T>
-inline T compare_exchange(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return operate("compare_exchange", p, true, site,
-                   [=](T old) { return old == expected ? value : old; });
-}
-template <class T>
-inline T compare_exchange_acquire(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return compare_exchange(p, expected, value, site);
-}
-template <class T>
-inline T compare_exchange_release(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return compare_exchange(p, expected, value, site);
-}
-template <class T>
-inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
-    return operate("exchange", p, true, site, [=](T) { return value; });
-}
-template <class T>
-inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
-    return operate("fetch_add", p, true, site, [=](T old) { return T(old + value); });
-}
-// Everything is in order here.
 inline void fence() {}
-inline void atomic_fence() {}
 inline void ring_bell(u32* bell, Site site = Site::here()) { fetch_add(bell, 1, site); }
 inline void pause(Site site = Site::here()) { test::pause_actor(site); }
 inline void back_off(u32, Site site = Site::here()) { pause(site); }
@@ -145,34 +110,5 @@ inline void sleep_ns(u32, Site site = Site::here()) { test::pause_actor(site); }
 inline u32 lane_number() { return test::actor_number(); }
 inline u32 lane_shard() { return test::actor_number(); }
 inline u64 clock_ns() { return test::explored_clock(); }
-
-// Guests' memory.
-template <class T>
-inline T atomic_load(const u8* p, Site site = Site::here()) {
-    return operate("atomic_load", reinterpret_cast<T*>(const_cast<u8*>(p)), true, site,
-                   [](T old) { return old; });
-}
-template <class T>
-inline void atomic_store(u8* p, T value, Site site = Site::here()) {
-    operate("atomic_store", reinterpret_cast<T*>(p), false, site, [=](T) { return value; });
-}
-#define GPURUN_RMW(name, expression)                                             \
-    template <class T>                                                           \
-    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {       \
-        return operate("atomic_rmw_" #name, reinterpret_cast<T*>(p), true, site, \
-                       [=]([[maybe_unused]] T old) { return T(expression); });   \
-    }
-GPURUN_RMW(add, old + value)
-GPURUN_RMW(sub, old - value)
-GPURUN_RMW(and, old& value)
-GPURUN_RMW(or, old | value)
-GPURUN_RMW(xor, old ^ value)
-GPURUN_RMW(xchg, value)
-#undef GPURUN_RMW
-template <class T>
-inline T atomic_cmpxchg(u8* p, T expected, T replacement, Site site = Site::here()) {
-    return operate("atomic_cmpxchg", reinterpret_cast<T*>(p), true, site,
-                   [=](T old) { return old == expected ? replacement : old; });
-}
 
 }  // namespace gpurun::rt

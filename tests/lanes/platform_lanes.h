@@ -19,8 +19,6 @@ namespace gpurun::rt {
 
 using test::Collective;
 using test::Site;
-template <class T>
-using Same = std::type_identity_t<T>;  // what is pointed to says which type it is
 using test::Warps;
 
 inline constexpr u32 warp_lanes = GPURUN_LANES;
@@ -115,28 +113,19 @@ inline void store_slot(StackWord* at, T value) {
 
 // All lanes are one thread's: what is left of an atomic operation is where others may go on.
 template <class T, class F>
-inline T operate(T* p, Site site, F update) {
+inline T operate(const char*, T* p, bool, Site site, F update) {
     Warps::current().touch_shared(site);
     const T old = *p, now = update(old);
     if (old != now) *p = now;
     return old;
 }
-template <class T>
-inline T load_shared(const T* p, Site site = Site::here()) {
-    return operate(const_cast<T*>(p), site, [](T old) { return old; });
-}
-template <class T>
-inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
-    operate(p, site, [=](T) { return value; });
-}
-template <class T>
-inline T load_relaxed(const T* p, Site site = Site::here()) {
-    return load_shared(p, site);
-}
-template <class T>
-inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
-    store_shared(p, value, site);
-}
+
+}  // namespace gpurun::rt
+
+#include "../fiber/operations.h"
+
+namespace gpurun::rt {
+
 // What the host's thread sees too.
 template <class T>
 inline T load_mapped(const T* p, Site site = Site::here()) {
@@ -153,31 +142,11 @@ inline void ring_bell(u32* bell) {
     syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, ~0u >> 1, nullptr, nullptr, 0);
 }
 template <class T>
-inline T compare_exchange(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return operate(p, site, [=](T old) { return old == expected ? value : old; });
-}
-template <class T>
-inline T compare_exchange_acquire(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return compare_exchange(p, expected, value, site);
-}
-template <class T>
-inline T compare_exchange_release(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
-    return compare_exchange(p, expected, value, site);
-}
-template <class T>
-inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
-    return operate(p, site, [=](T) { return value; });
-}
-template <class T>
-inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
-    return operate(p, site, [=](T old) { return T(old + value); });
-}
-template <class T>
 inline T atom_add(T* p, Same<T> value, Site site = Site::here()) {
     return fetch_add(p, value, site);
 }
 inline void atom_max(u64* p, u64 value, Site site = Site::here()) {
-    operate(p, site, [=](u64 old) { return old > value ? old : value; });
+    operate("atom_max", p, true, site, [=](u64 old) { return old > value ? old : value; });
 }
 // Whose turn it is is nobody's to say: each lane does it when it is its own.
 template <class F>
@@ -198,36 +167,6 @@ inline u32 lane_shard() { return global_thread(); }
     snprintf(message, sizeof message, "%s:%u: check failed (process %u, %u)", file, line, process,
              detail);
     Warps::current().fail(message);
-}
-
-// ---- guests' memory ----------------------------------------------------------------
-
-inline void atomic_fence() {}
-template <class T>
-inline T atomic_load(const u8* p, Site site = Site::here()) {
-    return load_shared(reinterpret_cast<const T*>(p), site);
-}
-template <class T>
-inline void atomic_store(u8* p, T value, Site site = Site::here()) {
-    store_shared(reinterpret_cast<T*>(p), value, site);
-}
-#define GPURUN_RMW(name, expression)                                           \
-    template <class T>                                                         \
-    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {     \
-        return operate(reinterpret_cast<T*>(p), site,                          \
-                       [=]([[maybe_unused]] T old) { return T(expression); }); \
-    }
-GPURUN_RMW(add, old + value)
-GPURUN_RMW(sub, old - value)
-GPURUN_RMW(and, old& value)
-GPURUN_RMW(or, old | value)
-GPURUN_RMW(xor, old ^ value)
-GPURUN_RMW(xchg, value)
-#undef GPURUN_RMW
-template <class T>
-inline T atomic_cmpxchg(u8* p, T expected, T replacement, Site site = Site::here()) {
-    return operate(reinterpret_cast<T*>(p), site,
-                   [=](T old) { return old == expected ? replacement : old; });
 }
 
 }  // namespace gpurun::rt
