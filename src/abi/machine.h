@@ -74,14 +74,6 @@ struct ProgramInfo {
 };
 static_assert(sizeof(ProgramInfo) == 8 + max_program_name + 4 * 8 + 8 * 4 + burst_ranges * 8);
 
-// Slots of a program that nobody uses. Lanes use different ones of the lists, so that they seldom
-// wait for each other.
-struct SpareSlots {
-    u64 first;  // page, or 0; linked in word 0
-    u32 lock;
-    u32 padding;
-};
-static_assert(sizeof(SpareSlots) == 16);
 inline constexpr u32 spare_shards = 16;
 
 struct ProgramEntry {
@@ -91,7 +83,9 @@ struct ProgramEntry {
     u64 code_at, words_at, bytes_at;  // page memory
     u64 blob_at, blob_bytes;
     u64 words_size, slot_size;  // bytes of a slot: words first, then memories
-    SpareSlots spares[spare_shards];
+    // Slots that nobody uses: tag << 32 | page, or 0; linked in word 0. Lanes use different ones of
+    // the lists, so that they seldom get in each other's way.
+    u64 spares[spare_shards];
     u32 dirty_shift;
     u32 spare_count;  // in all lists
     RunQueue queues[priorities];
@@ -125,7 +119,7 @@ struct ProcessEntry {
     u32 priority;
     u32 next_tid;
     u32 is_raw;  // nothing was ever made ready in its slot
-    u32 padding;
+    u32 had_children;
     u64 slot_at;     // page memory
     u64 bytes_at;    // its memories: in the slot, or elsewhere if they outgrew it
     u64 bytes_size;  // of an extent of their own, or 0
@@ -166,10 +160,8 @@ struct TaskEntry {
     Handle request_node;  // what it wants of the host: a block of a cold file
     u32 padding;
     u64 request_block;
-    u64 ready_since;
-    u64 padding_2;
 };
-static_assert(sizeof(TaskEntry) == 104);
+static_assert(sizeof(TaskEntry) == 88);
 
 struct WaitBucket {
     u32 lock;
@@ -194,14 +186,17 @@ static_assert(sizeof(WarpEntry) == 64);
 
 // A pipe, with or without an end at the host.
 struct PipeBlock {
-    u32 lock;
-    u32 readers, writers;  // descriptors; the host's end counts as one
-    u32 host_stream;       // number + 1, or 0
-    u64 read, written;     // bytes since it was made; the buffer holds what is between
-    Handle buffer;         // pipe_bytes
+    u32 lock;         // of what follows, but `ends`
+    u32 host_stream;  // number + 1, or 0
+    // Descriptors: readers, and writers << 32; the host's end counts as one. In one word, so that
+    // of all who close theirs one is the last.
+    u64 ends;
+    u64 read, written;  // bytes since it was made; the buffer holds what is between
+    Handle buffer;      // pipe_bytes
     u32 padding[7];
 };
 static_assert(sizeof(PipeBlock) == 64);
+inline constexpr u64 pipe_reader = 1, pipe_writer = u64{1} << 32;
 
 // A pipe that the host has one end of.
 struct HostStream {
@@ -242,10 +237,10 @@ struct MachineHeader {
     u32 warp_count, lanes;          // of the launch
     u64 slice_ns;
     u32 share;  // percent of the time that warps may be busy
-    u32 is_poisoned;
+    u32 padding_2;
     u64 brought_end;  // behind SystemHeader::size, for blocks of cold files
     // Written at each launch.
-    u64 page_memory, mailbox;  // addresses
+    u64 page_memory;  // address
     // Written by the device.
     u64 brought;                     // where the next one goes; the host's before boot
     u64 free_processes, free_tasks;  // tag << 32 | index + 1

@@ -231,8 +231,10 @@ struct ProcessBlock : CallState {
     u32 file_users;  // processes that share this block's, itself among them while it lives
     u32 file_lock;   // of those
     u32 entry;       // index of its ProcessEntry
+    u32 was_shared;  // others had its files or descriptors when it last looked
+    u32 padding;
 };
-static_assert(sizeof(ProcessBlock) == 168);
+static_assert(sizeof(ProcessBlock) == 176);
 
 enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call };
 

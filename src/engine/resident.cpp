@@ -83,7 +83,6 @@ Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape
     header.lanes = shape.lanes;
     header.slice_ns = u64(options_.slice.count());
     header.share = options_.share;
-    header.is_poisoned = options_.is_watched;
     u64 end = align(system.base_end, table_alignment);
     auto take = [&](u64 count, u64 size) {
         u64 at = end;

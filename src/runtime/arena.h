@@ -34,15 +34,26 @@ inline u32 class_of(u64 size) {
 }
 inline u64 block_size(u64 size) { return least_block << class_of(size); }
 
-// Takes a block off a list. 0: it is empty. Ends: a failed exchange means that another's succeeded.
-inline Handle pop_block(const Process& p, u64* list) {
+// Lists of what is free: tag << 32 | the first one's number, or 0; `next_of` says where an item
+// keeps the number of the next. Ends: a failed exchange means that another's succeeded.
+template <class NextOf>
+inline u32 pop(u64* list, NextOf next_of) {
     for (u64 head = load_relaxed(list); u32(head) != 0;) {
-        u32 next = load_relaxed(at_handle<u32>(p, u32(head)));
+        u32 next = load_relaxed(next_of(u32(head)));
         u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
         if (found == head) return u32(head);
         head = found;
     }
     return 0;
+}
+template <class NextOf>
+inline void push(u64* list, u32 item, NextOf next_of) {
+    for (u64 head = load_relaxed(list);;) {
+        store_relaxed(next_of(item), u32(head));
+        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | item);
+        if (found == head) return;
+        head = found;
+    }
 }
 
 // `size` bytes at least, as whoever had them last left them; 0: there are no more.
@@ -52,7 +63,8 @@ inline Handle take_block(const Process& p, u64 size) {
     SystemHeader& system = system_of(p);
     const u64 bytes = least_block << size_class;
     const u32 shard = lane_shard() % heap_shards;
-    Handle block = pop_block(p, &system.free_lists[shard][size_class]);
+    auto next_of = [&](u32 handle) { return at_handle<u32>(p, handle); };
+    Handle block = pop(&system.free_lists[shard][size_class], next_of);
     if (block == 0) {
         u64 at = fetch_add(&system.bump, bytes);
         if (at + bytes <= system.size && at + bytes > at) {
@@ -60,7 +72,7 @@ inline Handle take_block(const Process& p, u64 size) {
         } else {
             fetch_add(&system.bump, u64{0} - bytes);
             for (u32 i = 1; i < heap_shards && block == 0; i++)
-                block = pop_block(p, &system.free_lists[(shard + i) % heap_shards][size_class]);
+                block = pop(&system.free_lists[(shard + i) % heap_shards][size_class], next_of);
         }
     }
     if (block != 0) fetch_add(&system.in_use, bytes);
@@ -68,8 +80,11 @@ inline Handle take_block(const Process& p, u64 size) {
 }
 
 inline void fill_system(u8* to, u8 value, u64 count) {
-    u64 wide = value * 0x0101010101010101ull;
-    for (u64 i = 0; i < count; i += 8) *reinterpret_cast<u64*>(to + i) = wide;
+    // Blocks are aligned, and their sizes are multiples of what is written at once.
+    static_assert(least_block % 64 == 0);
+    const u64 wide = value * 0x0101010101010101ull;
+    for (u64* at = reinterpret_cast<u64*>(to); count > 0; count -= 64, at += 8)
+        for (u32 i = 0; i < 8; i++) at[i] = wide;
 }
 
 inline Handle take_zeroed(const Process& p, u64 size) {
@@ -84,13 +99,8 @@ inline void give_block(const Process& p, Handle handle, u64 size) {
     u32 size_class = class_of(size);
     u64 bytes = least_block << size_class;
     if (word(p.words, process_canaries) != 0) fill_system(at_handle<u8>(p, handle), 0xde, bytes);
-    u64* list = &system.free_lists[lane_shard() % heap_shards][size_class];
-    for (u64 head = load_relaxed(list);;) {
-        store_relaxed(at_handle<u32>(p, handle), u32(head));
-        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | handle);
-        if (found == head) break;
-        head = found;
-    }
+    push(&system.free_lists[lane_shard() % heap_shards][size_class], handle,
+         [&](u32 given) { return at_handle<u32>(p, given); });
     fetch_add(&system.in_use, u64{0} - bytes);
 }
 

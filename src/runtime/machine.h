@@ -41,11 +41,12 @@ inline bool has_machine(const Process& p) {
 }
 inline Machine machine_of(const Process& p) { return machine_at(p.system); }
 
+// Whoever acts on a state looks at it under a lock, or owns the task.
 inline TaskState load_task_state(const TaskEntry& task) {
-    return TaskState(load_shared(reinterpret_cast<const u32*>(&task.state)));
+    return TaskState(load_relaxed(reinterpret_cast<const u32*>(&task.state)));
 }
 inline void store_task_state(TaskEntry& task, TaskState state) {
-    store_shared(reinterpret_cast<u32*>(&task.state), u32(state));
+    store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state));
 }
 
 // Puts a task that the caller owns where a warp finds it.
@@ -53,7 +54,6 @@ inline void make_ready(const Machine& m, u32 index) {
     TaskEntry& task = m.task(index);
     const ProcessEntry& process = m.process(task.process);
     store_task_state(task, TaskState::ready);
-    task.ready_since = clock_ns();
     u32 priority = load_relaxed(&process.priority);
     RunQueue& queue = m.program(process.program).queues[priority < priorities ? priority : 0];
     push_task(queue, m.queue_slots(queue), index);
@@ -65,13 +65,9 @@ inline void make_ready(const Machine& m, u32 index) {
 // use come after it. 0: there are no more.
 template <class NextOf>
 inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
+    if (const u32 item = pop(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
+        return item - 1;
     // Ends: a failed exchange means that another's succeeded.
-    for (u64 head = load_relaxed(list); u32(head) != 0;) {
-        u32 next = load_relaxed(next_of(u32(head) - 1));
-        u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
-        if (found == head) return u32(head) - 1;
-        head = found;
-    }
     for (u32 next = load_relaxed(used); next + 1 < count;) {
         u32 found = compare_exchange(used, next, next + 1);
         if (found == next) return next + 1;
@@ -81,12 +77,7 @@ inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
 }
 template <class NextOf>
 inline void give_entry(u64* list, u32 index, NextOf next_of) {
-    for (u64 head = load_relaxed(list);;) {
-        store_relaxed(next_of(index), u32(head));
-        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | (index + 1));
-        if (found == head) return;
-        head = found;
-    }
+    push(list, index + 1, [&](u32 i) { return next_of(i - 1); });
 }
 
 inline u32 take_process_entry(const Machine& m) {

@@ -12,7 +12,7 @@ namespace {
 constexpr u32 messages_a_turn = 64;
 constexpr u32 output_piece = 16 << 10, pieces_a_turn = 16;
 // While a lot happens the bell rings this often at the most: every ring costs the host a wake-up.
-constexpr u64 bell_every_ns = 5'000'000;
+constexpr u64 bell_every_ns = 8'000'000;
 constexpr u32 most_bells = 16;  // that it may ring at once after a silence
 
 class Server {
@@ -336,7 +336,7 @@ private:
         MachineHeader& header = *m_.header;
         if (!system_of(p_).keeps_files || header.kept_files != 0) return;
         header.kept_files = m_.process(index).block;
-        at_handle<ProcessBlock>(p_, header.kept_files)->file_users++;
+        fetch_add(&at_handle<ProcessBlock>(p_, header.kept_files)->file_users, u32{1});
     }
 
     // Descriptors 0, 1 and 2 of a process that the host asked for.
@@ -583,10 +583,15 @@ private:
         return sent;
     }
 
+    // Acquired: what was written before an end was closed is there.
+    static u64 ends_of(const PipeBlock* pipe) {
+        return shuffle(lane_id() == 0 ? load_shared(&pipe->ends) : u64{0}, 0);
+    }
+
     bool send_taken(u32 number, const HostStream& stream) {
         PipeBlock* pipe = pipe_of(p_, node_at(p_, stream.node));
         u64 read = shuffle(lane_id() == 0 ? load_relaxed(&pipe->read) : u64{0}, 0);
-        if (shuffle(lane_id() == 0 ? load_relaxed(&pipe->readers) : 0, 0) == 0) read = nobody_reads;
+        if (!has_readers(ends_of(pipe))) read = nobody_reads;
         if (read == stream.told) return false;
         if (!send(MessageKind::taken, StreamBytes{number + 1, 0, read})) {
             has_output_ = true;
@@ -635,7 +640,7 @@ private:
 
     bool send_output_end(u32 number, const HostStream& stream, const PipeBlock* pipe) {
         const bool is_over =
-            shuffle(lane_id() == 0 ? load_relaxed(&pipe->writers) : 0, 0) == 0 &&
+            !has_writers(ends_of(pipe)) &&
             shuffle(lane_id() == 0 ? load_relaxed(&pipe->written) : u64{0}, 0) == pipe->read;
         if (is_over == (stream.told != 0)) return false;
         if (is_over && !send(MessageKind::output, StreamBytes{number + 1, 0, pipe->read})) {

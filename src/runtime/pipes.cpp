@@ -6,6 +6,15 @@
 
 namespace gpurun::rt {
 
+namespace {
+
+u64 ends_of(u64 rights) {
+    return (rights & wasi::right_fd_read ? pipe_reader : 0) +
+           (rights & wasi::right_fd_write ? pipe_writer : 0);
+}
+
+}  // namespace
+
 Handle make_pipe(const Process& p, u64 inode) {
     Handle node = take_zeroed(p, sizeof(Node)), block = take_zeroed(p, sizeof(PipeBlock)),
            buffer = take_block(p, pipe_bytes);
@@ -27,27 +36,26 @@ Handle make_pipe(const Process& p, u64 inode) {
 }
 
 void open_pipe(const Process& p, Handle node, u64 rights) {
-    PipeBlock* pipe = pipe_of(p, node_at(p, node));
-    Lock lock(&pipe->lock);
-    if (rights & wasi::right_fd_read) store_relaxed(&pipe->readers, pipe->readers + 1);
-    if (rights & wasi::right_fd_write) store_relaxed(&pipe->writers, pipe->writers + 1);
+    fetch_add(&pipe_of(p, node_at(p, node))->ends, ends_of(rights));
 }
 
 void close_pipe(const Process& p, Handle node, u64 rights) {
     const Machine m = machine_of(p);
     PipeBlock* pipe = pipe_of(p, node_at(p, node));
-    bool is_last;
-    {
-        Lock lock(&pipe->lock);
-        if (rights & wasi::right_fd_read) store_relaxed(&pipe->readers, pipe->readers - 1);
-        if (rights & wasi::right_fd_write) store_relaxed(&pipe->writers, pipe->writers - 1);
-        is_last = pipe->readers == 0 && pipe->writers == 0;
-    }
+    // Once this end is closed the pipe may go, unless it was the last.
+    const bool is_hosts = pipe->host_stream != 0;
+    const u64 mine = ends_of(rights);
+    atomic_fence();  // what was done to it is done, for the last one
+    const u64 left = fetch_add(&pipe->ends, u64{0} - mine) - mine;
     // Who is left sees that nobody is at the other end.
-    if (pipe->host_stream != 0) fetch_add(&m.header->output_waits, u64{1});
-    wake(m, wait_key(WaitFor::pipe_data, node), ~u32{0});
-    wake(m, wait_key(WaitFor::pipe_room, node), ~u32{0});
-    if (!is_last) return;
+    const bool was_last_reader = u32(mine) != 0 && u32(left) == 0,
+               was_last_writer = mine >> 32 != 0 && left >> 32 == 0;
+    if (is_hosts && (was_last_reader || was_last_writer))
+        fetch_add(&m.header->output_waits, u64{1});
+    if (was_last_writer) wake(m, wait_key(WaitFor::pipe_data, node), ~u32{0});
+    if (was_last_reader) wake(m, wait_key(WaitFor::pipe_room, node), ~u32{0});
+    if (left != 0) return;
+    atomic_fence();  // what the others did to it is done
     give_block(p, pipe->buffer, pipe_bytes);
     give_block(p, node_at(p, node)->content, sizeof(PipeBlock));
     give_block(p, node, sizeof(Node));
@@ -80,7 +88,7 @@ Outcome read_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, u
     {
         Lock lock(&pipe->lock);
         const u64 there = pipe->written - pipe->read;
-        is_empty = there == 0 && pipe->writers > 0;
+        is_empty = there == 0 && has_writers(load_relaxed(&pipe->ends));
         while (done < pipe_turn) {
             Piece piece = piece_at(call, vectors, vector_count, done);
             error = piece.error;
@@ -121,7 +129,7 @@ Outcome write_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, 
     u64 done = call.my->progress, needed = 0;
     {
         Lock lock(&pipe->lock);
-        is_broken = pipe->readers == 0;
+        is_broken = !has_readers(load_relaxed(&pipe->ends));
         const u64 left = total - done, room = pipe_bytes - (pipe->written - pipe->read);
         const u64 turn = smaller(left, pipe_turn);
         needed = turn;

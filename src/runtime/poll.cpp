@@ -60,7 +60,8 @@ bool is_pipe_ready(const Call& call, PipeBlock* pipe, u32 type, Event& event) {
         Lock lock(&pipe->lock);
         const u64 there = pipe->written - pipe->read;
         event.bytes = type == wasi::event_fd_read ? there : pipe_bytes - there;
-        const bool is_alone = type == wasi::event_fd_read ? pipe->writers == 0 : pipe->readers == 0;
+        const bool is_alone = type == wasi::event_fd_read ? !has_writers(load_relaxed(&pipe->ends))
+                                                          : !has_readers(load_relaxed(&pipe->ends));
         event.flags = is_alone && (type != wasi::event_fd_read || there == 0);
         is_ready = is_alone || event.bytes >= (type == wasi::event_fd_read ? 1 : pipe_atomic);
     });

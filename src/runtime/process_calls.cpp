@@ -6,9 +6,12 @@ namespace gpurun::rt {
 namespace {
 
 u32 find_program(const Machine& m, const u8* name, u32 length) {
-    for (u32 i = 0; i < max_programs; i++) {
+    // Acquired: what the programs are is there.
+    const u32 count = load_shared(&m.header->programs_used);
+    for (u32 i = 0; i < count; i++) {
         const ProgramEntry& program = m.program(i);
-        if (load_shared(reinterpret_cast<const u32*>(&program.state)) != u32(ProgramState::ready) ||
+        if (load_relaxed(reinterpret_cast<const u32*>(&program.state)) !=
+                u32(ProgramState::ready) ||
             program.info.name_length != length)
             continue;
         u32 same = 0;
@@ -21,33 +24,36 @@ u32 find_program(const Machine& m, const u8* name, u32 length) {
 // ---- spawn -------------------------------------------------------------------------
 
 Errno inherit_all(const Call& call, const Owner& parent, const Owner& child,
-                  const Inheritance& what) {
+                  const Inheritance& what, LateLock& lock) {
     const Descriptor* all = at_handle<Descriptor>(call.p, parent.me->descriptors);
     for (u32 fd = 0; fd < parent.me->descriptor_count; fd++) {
         if (all[fd].kind == DescriptorKind::closed || what.hides(fd)) continue;
-        if (Errno error = inherit_descriptor(parent, fd, child, fd); error != Errno::success)
+        if (Errno error = inherit_descriptor(parent, fd, child, fd, &lock); error != Errno::success)
             return error;
     }
     return Errno::success;
 }
 
-Errno inherit(const Call& call, const Owner& parent, const Owner& child, const Inheritance& what) {
+Errno inherit(const Call& call, const Owner& parent, const Owner& child, const Inheritance& what,
+              LateLock& lock) {
     if (what.count == ~u32{0}) {
-        if (Errno error = inherit_all(call, parent, child, what); error != Errno::success)
+        if (Errno error = inherit_all(call, parent, child, what, lock); error != Errno::success)
             return error;
     } else {
         // Preopens stay where they are, unless something else is put there.
         for (u32 fd = 0; fd < parent.me->descriptor_count; fd++) {
             const Descriptor& file = at_handle<Descriptor>(call.p, parent.me->descriptors)[fd];
             if (file.kind == DescriptorKind::closed || file.preopen == 0) continue;
-            if (Errno error = inherit_descriptor(parent, fd, child, fd); error != Errno::success)
+            if (Errno error = inherit_descriptor(parent, fd, child, fd, &lock);
+                error != Errno::success)
                 return error;
         }
     }
     for (u32 i = 0; what.count != ~u32{0} && i < what.count; i++) {
         const u8* pair = call.in(what.pairs + i * 8, 8);
         const u32 to = load_bytes<u32>(pair), from = load_bytes<u32>(pair + 4);
-        if (Errno error = inherit_descriptor(parent, from, child, to); error != Errno::success)
+        if (Errno error = inherit_descriptor(parent, from, child, to, &lock);
+            error != Errno::success)
             return error;
     }
     for (u32 i = 0; what.has_streams && i < 3; i++) {
@@ -55,14 +61,17 @@ Errno inherit(const Call& call, const Owner& parent, const Owner& child, const I
             at_handle<Descriptor>(call.p, child.me->descriptors)[i].kind != DescriptorKind::closed)
             close_descriptor(child, i);
         if (what.streams[i] == ~u32{0}) continue;
-        Errno error = inherit_descriptor(parent, what.streams[i], child, i);
+        Errno error = inherit_descriptor(parent, what.streams[i], child, i, &lock);
         if (error != Errno::success) return error;
     }
+    if (what.fd_op_count != 0) lock.take();
     return apply_fd_ops(call, child, what.fd_ops, what.fd_op_count);
 }
 
-// The caller's files are locked. `index` is 0 unless there is something to be dropped on an error.
-Errno spawn_locked(const Call& call, const Caller& caller, const Spawning& wanted, u32& index) {
+// `index` is 0 unless there is something to be dropped on an error. `lock` is that of the caller's
+// files.
+Errno prepare_child(const Call& call, const Caller& caller, const Spawning& wanted, u32& index,
+                    LateLock& lock) {
     const Machine& m = caller.m;
     const u32 program = find_program(m, wanted.name, wanted.name_length);
     if (program == max_programs) return Errno::noent;
@@ -75,7 +84,7 @@ Errno spawn_locked(const Call& call, const Caller& caller, const Spawning& wante
     if (error != Errno::success) index = 0;
     if (error != Errno::success) return error;
     const Owner child = owner_of(call.p, at_handle<ProcessBlock>(call.p, m.process(index).block));
-    return inherit(call, parent, child, wanted.inheritance);
+    return inherit(call, parent, child, wanted.inheritance, lock);
 }
 
 }  // namespace
@@ -84,9 +93,12 @@ Errno spawn_process(const Call& call, const Caller& caller, const Spawning& want
     Errno error;
     u32 index = 0;
     {
-        Lock lock(&call.owner().files->file_lock);
-        error = spawn_locked(call, caller, wanted, index);
+        LateLock lock(&call.owner().files->file_lock);
+        if (load_relaxed(&caller.process.tasks) > 1)
+            lock.take();  // its descriptors are others' too
+        error = prepare_child(call, caller, wanted, index, lock);
     }
+    store_relaxed(&call.me->was_shared, u32{1});
     pid = caller.m.process(index).pid;
     if (error == Errno::success)
         start_process(caller.m, index);
@@ -295,6 +307,7 @@ Outcome thread_spawn(Call& call, const Caller& caller, u32 start_argument) {
     if (made == 0) return give(call, u32(-s32(Errno::again)));
     const u32 tid = caller.m.task(made).tid;
     word(call.p.words, process_clipped) |= clipped_shared;
+    store_relaxed(&call.me->was_shared, u32{1});
     make_ready(caller.m, made);
     return give(call, tid);
 }

@@ -9,27 +9,24 @@ u32* slot_words(const Machine& m, u64 page) {
     return reinterpret_cast<u32*>(m.pages + (page << page_shift));
 }
 
+// A page, or 0.
+u64 take_spare(const Machine& m, ProgramEntry& program, u64& list) {
+    const u32 page = pop(&list, [&](u32 first) { return slot_words(m, first); });
+    if (page == 0) return 0;
+    fetch_add(&program.spare_count, ~u32{0});
+    fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+    return page;
+}
+
 // All slots that nobody uses go back to the page allocator.
 void give_spares(const Machine& m) {
     for (u32 i = 0; i < max_programs; i++) {
         ProgramEntry& program = m.program(i);
         if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready))
             continue;
-        for (SpareSlots& spares : program.spares) {
-            u64 page = 0;
-            if (load_relaxed(&spares.first) != 0) {
-                Lock lock(&spares.lock);
-                page = spares.first;
-                store_relaxed(&spares.first, u64{0});
-            }
-            while (page != 0) {
-                const u64 next = *slot_words(m, page);
+        for (u64& list : program.spares)
+            while (const u64 page = take_spare(m, program, list))
                 PageAllocator(m).give(page, slot_pages(program));
-                fetch_add(&program.spare_count, ~u32{0});
-                fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
-                page = next;
-            }
-        }
     }
 }
 
@@ -39,15 +36,8 @@ u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
     is_new = false;
     const u32 shard = lane_shard();
     for (u32 i = 0; i < spare_shards && load_relaxed(&program.spare_count) != 0; i++) {
-        SpareSlots& spares = program.spares[(shard + i) % spare_shards];
-        if (load_relaxed(&spares.first) == 0) continue;
-        Lock lock(&spares.lock);
-        if (const u64 page = spares.first; page != 0) {
-            store_relaxed(&spares.first, u64{*slot_words(m, page)});
-            fetch_add(&program.spare_count, ~u32{0});
-            fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+        if (const u64 page = take_spare(m, program, program.spares[(shard + i) % spare_shards]))
             return page;
-        }
     }
     is_new = true;
     u64 page = PageAllocator(m).take(slot_pages(program));
@@ -59,10 +49,8 @@ u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
 }
 
 void give_slot(const Machine& m, ProgramEntry& program, u64 page) {
-    SpareSlots& spares = program.spares[lane_shard() % spare_shards];
-    Lock lock(&spares.lock);
-    *slot_words(m, page) = u32(spares.first);
-    store_relaxed(&spares.first, page);
+    push(&program.spares[lane_shard() % spare_shards], u32(page),
+         [&](u32 given) { return slot_words(m, given); });
     fetch_add(&program.spare_count, u32{1});
     fetch_add(&m.header->spare_pages, slot_pages(program));
 }
@@ -90,8 +78,7 @@ bool fill_block(const Process& p, Handle handle, const NewProcess& wanted) {
         return block->roots != 0;
     }
     block->files = wanted.files;
-    ProcessBlock* files = at_handle<ProcessBlock>(p, wanted.files);
-    store_relaxed(&files->file_users, files->file_users + 1);
+    fetch_add(&at_handle<ProcessBlock>(p, wanted.files)->file_users, u32{1});
     return true;
 }
 
@@ -139,7 +126,7 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     Handle block = page == 0 ? 0 : begin_resident(p, is_hosts ? wanted.request : pid | 1u << 31);
     if (block == 0 || !fill_block(p, block, wanted)) {
         if (block != 0) {
-            // Nobody else has seen it; its files, if they are another's, are locked by the caller.
+            // Nobody else has seen it.
             ProcessBlock* me = at_handle<ProcessBlock>(p, block);
             give_block(p, me->strings, me->string_bytes);
             give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
@@ -155,7 +142,7 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     ProcessEntry& process = m.process(index);
     process.pid = pid;
     process.first_child = process.first_zombie = process.first_task = 0;
-    process.tasks = process.quiet = process.on_lanes = process.held = 0;
+    process.tasks = process.quiet = process.on_lanes = process.held = process.had_children = 0;
     process.parent = wanted.parent;
     process.next_sibling = process.previous_sibling = 0;
     process.program = wanted.program;
@@ -193,6 +180,7 @@ void start_process(const Machine& m, u32 index) {
         ProcessEntry& parent = m.process(pid_index(m, process.parent));
         Lock lock(&parent.lock);
         link_child(m, parent.first_child, index);
+        parent.had_children = 1;
     }
     fetch_add(&m.header->alive, u32{1});
     fetch_add(&m.header->spawned, u64{1});
@@ -218,10 +206,14 @@ void reap(const Machine& m, u32 index) {
     give_process_entry(m, index);
 }
 
-bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
-    ProcessEntry& process = m.process(pid_index(m, pid));
+bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code) {
     const u64 mine = (u64(ending) + 1) << 32 | code;
-    if (compare_exchange(&process.ending, u64{pid}, mine) != pid) return false;
+    return compare_exchange(&m.process(pid_index(m, pid)).ending, u64{pid}, mine) == pid;
+}
+
+bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
+    if (!claim_end(m, pid, ending, code)) return false;
+    ProcessEntry& process = m.process(pid_index(m, pid));
     // Those on lanes or in queues see it there.
     Lock lock(&process.lock);
     for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process)
@@ -233,6 +225,8 @@ namespace {
 
 // Whose parent does not wait for it any more goes when it ends.
 void leave_children(const Machine& m, ProcessEntry& process) {
+    // Under another's hands it is only if it has children, and it gets no more.
+    if (!process.had_children) return;
     u32 zombies;
     {
         Lock lock(&process.lock);
@@ -280,8 +274,8 @@ void tell_parent(const Machine& m, u32 index) {
             link_child(m, parent.first_zombie, index);
             store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
-        wake(m, wait_key(WaitFor::child, parent_index), ~u32{0});
-        wake(m, wait_key(WaitFor::child, parent_index, mine), ~u32{0});
+        wake(m, wait_key(WaitFor::child, parent_index), ~u32{0},
+             wait_key(WaitFor::child, parent_index, mine));
         return;
     }
 }
@@ -308,19 +302,19 @@ void tell_parent(const Machine& m, u32 index) {
 
 }  // namespace
 
-[[gnu::noinline]] void end_task(const Machine& m, u32 index) {
+[[gnu::noinline]] void end_task(const Machine& m, u32 index, bool is_alone) {
     TaskEntry& task = m.task(index);
     const u32 process_index = task.process;
     ProcessEntry& process = m.process(process_index);
     if (task.call != 0) give_block(m.nobody(), task.call, sizeof(CallState));
     if (task.words_pages != 0) PageAllocator(m).give(task.words_at >> page_shift, task.words_pages);
-    bool is_last;
-    {
+    bool is_last = true;
+    if (!is_alone) {
         Lock lock(&process.lock);
         unlink_task(m, index);
         is_last = process.tasks == 0;
-        store_task_state(task, TaskState::free);
     }
+    store_task_state(task, TaskState::free);
     give_task_entry(m, index);
     if (is_last) finish_process(m, process_index);
 }

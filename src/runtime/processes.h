@@ -20,7 +20,7 @@ struct NewProcess {
     u32 priority;
     u64 fuel;
     Text arguments, environment;
-    Handle files;  // the block whose files it shares, locked; or 0: it gets its own
+    Handle files;  // the block whose files it shares, or 0: it gets its own
 };
 
 // An entry with everything but descriptors; it does not run yet. EAGAIN: the tables are full.
@@ -29,14 +29,18 @@ void start_process(const Machine& m, u32 index);
 // Of one that was made and will not run.
 void drop_process(const Machine& m, u32 index);
 
-// The first to say so decides how a process ends; its tasks leave wherever they are. False:
-// somebody has, or there is none of that pid any more.
+// The first to say so decides how a process ends. False: somebody has, or there is none of that pid
+// any more.
+bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code);
+// The same, and its tasks leave wherever they are.
 bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code);
 inline bool is_ending(const ProcessEntry& process) {
     return load_relaxed(&process.ending) >> 32 != 0;
 }
-// Of the caller's task, which is off its lane. The last one ends the process.
-[[maybe_unused]] void end_task(const Machine& m, u32 index);
+// Of the caller's task, which is off its lane. The last one ends the process. `is_alone`: the
+// process has no other, and it was this one that claimed the end, so nobody else looks at its
+// tasks.
+[[maybe_unused]] void end_task(const Machine& m, u32 index, bool is_alone);
 // Its entry can be used again.
 void reap(const Machine& m, u32 index);
 

@@ -25,10 +25,12 @@ inline void push_task(RunQueue& queue, u64* slots, u32 task) {
     store_shared(slot, u64(round | 1) << 32 | task);  // pairs with fetch_task
 }
 
-// Up to `most` tickets, from `first` on; how many.
+// Up to `most` tickets, from `first` on; how many. None, too, where others were quicker several
+// times: among thousands of warps those that are far from the memory would try for ever.
 inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
-    // Ends: a failed exchange means that another's succeeded.
-    for (u32 head = load_relaxed(&queue.head);;) {
+    constexpr u32 attempts = 4;
+    u32 head = load_relaxed(&queue.head);
+    for (u32 i = 0; i < attempts; i++) {
         // Tail may have been read before a head that others moved since: then nothing is there.
         const s32 there = s32(load_relaxed(&queue.tail) - head);
         if (there <= 0) return 0;
@@ -40,6 +42,7 @@ inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
         }
         head = found;
     }
+    return 0;
 }
 
 inline u32 fetch_task(RunQueue& queue, u64* slots, u32 ticket) {

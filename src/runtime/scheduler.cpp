@@ -81,29 +81,55 @@ Process place_of(const Machine& m, u32 index) {
             m.system};
 }
 
+// Several words are on their way at the same time.
+void copy_slots(u32* to, const u32* from, u32 count) {
+    constexpr u32 batch = 8;
+    u32 done = 0;
+    for (; done + batch <= count; done += batch) {
+        u32 values[batch];
+#pragma clang loop unroll(full)
+        for (u32 i = 0; i < batch; i++) values[i] = from[done + i];
+#pragma clang loop unroll(full)
+        for (u32 i = 0; i < batch; i++) to[done + i] = values[i];
+    }
+    for (; done < count; done++) to[done] = from[done];
+}
+
+// How far the newest frame reaches at the most. In a system call it is that of the function that
+// stands for the call, whose `enter` says so.
+u32 frame_slots(const Lane& lane, const ProgramInfo& info) {
+    const u64* at = lane.p.code + lane.p.words[lane.thread + thread_pc];
+    if (op_of(at[0]) == u32(CodeOp::system) && op_of(at[-1]) == u32(CodeOp::enter))
+        return c_of(at[-1]);
+    return info.most_frame_slots;
+}
+
 // A stack that fits is in the lane's own memory while it runs. What is in use of it: frames from
-// its start up to where the newest may end, and records.
+// its start up to where the newest may end, and records. Gives `copy` the first word of a piece,
+// the slot that it is, and how many.
 template <class Copy>
 void for_used_slots(const Machine& m, const Lane& lane, Copy copy) {
     const ProgramInfo& info = m.program(m.process(m.task(lane.task).process).program).info;
     const u32* thread = lane.p.words + lane.thread;
     const u32 begin = thread[thread_stack], end = thread[thread_stack_end],
               records = thread[thread_rp];
-    u32 top = thread[thread_fp] + info.most_frame_slots;
+    u32 top = thread[thread_fp] + frame_slots(lane, info);
     if (top > records) top = records;
-    for (u32 i = begin; i < top; i++) copy(i, i - begin);
-    for (u32 i = records; i < end; i++) copy(i, i - begin);
+    copy(lane.p.words + begin, 0, top - begin);
+    copy(lane.p.words + records, records - begin, end - records);
 }
 void load_stack(const Machine& m, Lane& lane, StackWord* own) {
     if (lane_stack_slots == 0 || m.task(lane.task).stack_slots > lane_stack_slots) return;
-    for_used_slots(m, lane, [&](u32 word, u32 slot) { own[slot] = lane.p.words[word]; });
+    for_used_slots(m, lane,
+                   [&](u32* words, u32 slot, u32 count) { copy_slots(own + slot, words, count); });
     lane.p.stack = own;
     lane.p.stack_begin = lane.p.words[lane.thread + thread_stack];
 }
 void save_stack(const Machine& m, Lane& lane) {
     if (lane.p.stack == lane.p.words) return;
     const StackWord* own = lane.p.stack;
-    for_used_slots(m, lane, [&](u32 word, u32 slot) { lane.p.words[word] = own[slot]; });
+    for_used_slots(m, lane,
+                   [&](u32* words, u32 slot, u32 count) { copy_slots(words, own + slot, count); });
     lane.p.stack = lane.p.words;
     lane.p.stack_begin = 0;
 }
@@ -247,13 +273,13 @@ bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 
         case Request::pipe_data: {
             const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
             return load_relaxed(&pipe->written) == load_relaxed(&pipe->read) &&
-                   load_relaxed(&pipe->writers) > 0;
+                   has_writers(load_relaxed(&pipe->ends));
         }
         case Request::pipe_room: {
             const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
             return pipe_bytes - (load_relaxed(&pipe->written) - load_relaxed(&pipe->read)) <
                        call.request_at &&
-                   load_relaxed(&pipe->readers) > 0;
+                   has_readers(load_relaxed(&pipe->ends));
         }
         case Request::child:
             if (call.request_at == 0)
@@ -302,38 +328,52 @@ bool park_for_host(const Machine& m, const Lane& lane) {
 
 // ---- ends --------------------------------------------------------------------------
 
-// True: the task has ended, with its process or alone.
-bool has_ended(const Machine& m, const Lane& lane, ThreadState state) {
+// Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
+bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_alone) {
     const TaskEntry& task = m.task(lane.task);
     const u32* thread = lane.p.words + lane.thread;
     const u32 index = task.process, pid = m.process(index).pid;
+    auto end = [&](Ending ending, u32 code) {
+        if (has_threads(m, task)) return end_all_tasks(m, pid, ending, code);
+        return is_alone = claim_end(m, pid, ending, code);
+    };
+    is_alone = false;
     switch (state) {
         case ThreadState::finished:
-            if (task.tid == 0) end_all_tasks(m, pid, Ending::exited, 0);
+            if (task.tid == 0) end(Ending::exited, 0);
             return true;
         case ThreadState::exited:
-            end_all_tasks(m, pid, Ending::exited,
-                          at_handle<ProcessBlock>(lane.p, m.process(index).block)->exit_code);
+            end(Ending::exited, at_handle<ProcessBlock>(lane.p, m.process(index).block)->exit_code);
             return true;
         case ThreadState::trapped:
         case ThreadState::uncaught: {
             const u32 trap = state == ThreadState::uncaught ? 0 : thread[thread_trap];
-            if (end_all_tasks(m, pid, Ending::trapped, trap))
-                m.process(index).trap_pc = thread[thread_pc];
+            if (end(Ending::trapped, trap)) m.process(index).trap_pc = thread[thread_pc];
             return true;
         }
         case ThreadState::out_of_fuel:
-            if (end_all_tasks(m, pid, Ending::out_of_fuel, 0))
-                m.process(index).trap_pc = thread[thread_pc];
+            if (end(Ending::out_of_fuel, 0)) m.process(index).trap_pc = thread[thread_pc];
             return true;
         default: return is_ending(m, task);
+    }
+}
+// Nobody looks at its stack again.
+bool is_end(ThreadState state) {
+    switch (state) {
+        case ThreadState::finished:
+        case ThreadState::exited:
+        case ThreadState::trapped:
+        case ThreadState::uncaught:
+        case ThreadState::out_of_fuel: return true;
+        default: return false;
     }
 }
 
 // What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
 // by grow_task.
 [[gnu::noinline]] void settle(const Machine& m, const Lane& lane, ThreadState state) {
-    if (has_ended(m, lane, state)) return end_task(m, lane.task);
+    bool is_alone;
+    if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone);
     bool is_parked = false;
     switch (state) {
         case ThreadState::waiting: is_parked = park_at_memory(m, lane); break;
@@ -588,7 +628,8 @@ bool ask_for_quiet(const Machine& m, u32 index) {
 // A program with ready tasks, of the best priority there is; now and then of the worst, so that all
 // get on. max_programs: none.
 u32 pick_program(const Machine& m, u32 start, bool is_fair) {
-    const u32 count = shuffle(lane_id() == 0 ? load_shared(&m.header->programs_used) : 0, 0);
+    // To look costs no order; who finds something there gets that with it.
+    const u32 count = shuffle(lane_id() == 0 ? load_relaxed(&m.header->programs_used) : 0, 0);
     for (u32 i = 0; i < priorities; i++) {
         const u32 priority = is_fair ? priorities - 1 - i : i;
         for (u32 k = 0; k < count; k += warp_lanes) {
@@ -678,12 +719,16 @@ private:
         // Another of its threads wants the memory to grow, and waits for this one to be off its
         // lane.
         if (load_relaxed(&process.quiet) != 0) return true;
-        if (clock_ns() - lane_.since < m_.header->slice_ns) return false;
+        const u64 now = clock_ns();
+        if (now - lane_.since < m_.header->slice_ns) return false;
+        u32 waiting = 0;
         const u32 count = load_relaxed(&m_.header->programs_used);
         for (u32 i = 0; i < count; i++)
-            for (u32 k = 0; k < priorities; k++)
-                if (queue_length(m_.program(i).queues[k]) > 0) return true;
-        return false;
+            for (const RunQueue& queue : m_.program(i).queues) waiting += queue_length(queue);
+        // Of all lanes about as many as there are tasks that wait, whichever it hits: if all made
+        // way for a few, these would be so many that wait, and nobody would do anything else.
+        const u64 dice = (now ^ (u64(lane_.task) << 32)) * 0x9e3779b97f4a7c15;
+        return u32(dice >> 32) % (m_.header->warp_count * m_.header->lanes) < waiting;
     }
 
     // Lanes without a task get ready ones of the gang's program.
@@ -695,6 +740,7 @@ private:
         if (is_free) program_ = pick_program(m_, picks_, picks_ % 8 == 0);
         if (program_ == max_programs) return;
         ProgramEntry& program = m_.program(program_);
+        if (is_free) load_shared(&m_.header->programs_used);  // acquired: the program is there
         bool is_new = false;
         for (u32 priority = 0; priority < priorities; priority++) {
             const u32 left = ballot(!lane_.has_task);
@@ -719,7 +765,7 @@ private:
             one_by_one([&] {
                 store_task_state(m_.task(lane_.task), TaskState::running);
                 if (is_ending(m_, m_.task(lane_.task))) {
-                    end_task(m_, lane_.task);
+                    end_task(m_, lane_.task, false);
                     lane_.has_task = false;
                 } else if (!enter(m_, lane_.task)) {
                     lane_.has_task = false;
@@ -747,7 +793,7 @@ private:
         if (ballot(leaves) == 0) return;
         u32 grower = 0;  // task + 1
         if (leaves) {
-            save_stack(m_, lane_);
+            if (!is_end(state)) save_stack(m_, lane_);
             ProcessEntry& process = m_.process(m_.task(lane_.task).process);
             fetch_add(&process.time_used, clock_ns() - lane_.since);
             one_by_one([&] {
@@ -891,11 +937,8 @@ void run_machine(const MachineParams& params, u32 warp) {
     auto* header =
         reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
     const Machine m{system, reinterpret_cast<u8*>(params.pages), header};
-    if (lane_id() == 0) {
-        // All warps write the same.
-        store_relaxed(&header->page_memory, params.pages);
-        store_relaxed(&header->mailbox, params.mailbox);
-    }
+    // All warps write the same.
+    if (lane_id() == 0) store_relaxed(&header->page_memory, params.pages);
     sync_warp();
     if (warp == mailbox_warp) {
         serve_mailbox(m, *reinterpret_cast<Mailbox*>(params.mailbox), params.until);

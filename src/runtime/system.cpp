@@ -193,11 +193,18 @@ namespace {
 
 // Whether others may use the same descriptors or files at the same time: then one after another,
 // under the lock. Nobody but the process itself can make it so.
-bool is_shared(const Process& p, const ProcessBlock* me) {
+bool is_shared(const Process& p, ProcessBlock* me) {
     if (!has_machine(p)) return false;
     const ProcessBlock* files = me->files != 0 ? at_handle<ProcessBlock>(p, me->files) : me;
-    return load_relaxed(&files->file_users) > 1 ||
-           load_relaxed(&machine_of(p).process(me->entry).tasks) > 1;
+    const bool is_so = load_relaxed(&files->file_users) > 1 ||
+                       load_relaxed(&machine_of(p).process(me->entry).tasks) > 1;
+    const u32 was_so = load_relaxed(&me->was_shared);
+    if (is_so && was_so == 0) store_relaxed(&me->was_shared, u32{1});
+    if (!is_so && was_so != 0) {
+        atomic_fence();  // what the others did is there
+        store_relaxed(&me->was_shared, u32{0});
+    }
+    return is_so;
 }
 
 // Calls that concern no file and no descriptor, or lock what they need themselves.
@@ -211,7 +218,11 @@ bool locks_itself(SystemCall which) {
         case SystemCall::clock_time_get:
         case SystemCall::proc_exit:
         case SystemCall::proc_raise:
-        case SystemCall::sched_yield: return true;
+        case SystemCall::sched_yield:
+        case SystemCall::instance_id:
+        case SystemCall::instance_count:
+        case SystemCall::lane_id:
+        case SystemCall::time: return true;
         default: return false;
     }
 }
@@ -285,6 +296,12 @@ bool is_pipe(const Process& p, const Descriptor& descriptor) {
            node_at(p, descriptor.node)->flags & node_is_pipe;
 }
 
+// Whether opening or closing it changes what others count who have the same files: under their
+// lock. (Pipes count for themselves, and nobody counts what is the base's.)
+bool counts_files(const Process& p, const Descriptor& file) {
+    return file.kind == DescriptorKind::file || (!is_base(p, file.node) && !is_pipe(p, file));
+}
+
 void open_node(const Owner& owner, const Descriptor& opened) {
     if (is_base(owner.p, opened.node)) return;
     if (is_pipe(owner.p, opened)) return open_pipe(owner.p, opened.node, opened.rights);
@@ -325,7 +342,8 @@ void refresh_descriptor(const Owner& owner, Descriptor& file) {
     node_at(owner.p, now)->open_count++;
 }
 
-Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd) {
+Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd,
+                         LateLock* lock) {
     const Process& p = parent.p;
     auto is_open = [&](u32 number, const Owner& owner) {
         return number < owner.me->descriptor_count &&
@@ -347,6 +365,7 @@ Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 ch
         block->descriptor_capacity = capacity;
     }
     Descriptor& from = at_handle<Descriptor>(p, parent.me->descriptors)[fd];
+    if (lock != nullptr && counts_files(p, from)) lock->take();
     if (from.kind == DescriptorKind::file) {
         if (from.cell == 0) {
             from.cell = take_block(p, sizeof(OffsetCell));
@@ -356,7 +375,8 @@ Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 ch
         at_handle<OffsetCell>(p, from.cell)->users++;
     }
     if (is_open(child_fd, child)) close_descriptor(child, child_fd);
-    if (child_fd >= block->descriptor_count) block->descriptor_count = child_fd + 1;
+    for (u32& count = block->descriptor_count; count <= child_fd; count++)
+        at_handle<Descriptor>(p, block->descriptors)[count].kind = DescriptorKind::closed;
     Descriptor& to = at_handle<Descriptor>(p, block->descriptors)[child_fd];
     to = from;
     open_node(child, to);
@@ -496,7 +516,7 @@ Handle begin_resident(const Process& p, u32 id) {
     me->id = id;
     me->next_inode = u64{1} << 32;
     me->file_users = 1;
-    me->descriptors = take_zeroed(p, first_capacity * sizeof(Descriptor));
+    me->descriptors = take_block(p, first_capacity * sizeof(Descriptor));
     me->descriptor_capacity = first_capacity;
     if (me->descriptors != 0) return block;
     give_block(p, block, sizeof(ProcessBlock));
@@ -506,24 +526,27 @@ Handle begin_resident(const Process& p, u32 id) {
 void end_resident(const Process& p, Handle block) {
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
     Owner owner = owner_of(p, me);
-    bool is_last;
     {
-        Lock lock(&owner.files->file_lock);
-        for (u32 fd = 0; fd < me->descriptor_count; fd++)
-            if (at_handle<Descriptor>(p, me->descriptors)[fd].kind != DescriptorKind::closed)
-                close_descriptor(owner, fd);
-        give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
-        me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
-        free_guest_blocks(p, me);
-        give_block(p, me->strings, me->string_bytes);
-        me->strings = 0;
-        store_relaxed(&owner.files->file_users, owner.files->file_users - 1);
-        is_last = owner.files->file_users == 0;
+        LateLock lock(&owner.files->file_lock);
+        for (u32 fd = 0; fd < me->descriptor_count; fd++) {
+            const Descriptor& file = at_handle<Descriptor>(p, me->descriptors)[fd];
+            if (file.kind == DescriptorKind::closed) continue;
+            if (counts_files(p, file)) lock.take();
+            close_descriptor(owner, fd);
+        }
     }
+    give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
+    me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
+    free_guest_blocks(p, me);
+    give_block(p, me->strings, me->string_bytes);
+    me->strings = 0;
     // Who shared its files with others leaves its block to them.
     const Handle files = owner.files == me ? block : me->files;
+    ProcessBlock* const shared = owner.files;
     if (files != block) give_block(p, block, sizeof(ProcessBlock));
-    if (!is_last) return;
+    atomic_fence();  // what was done to them is done, for the last one
+    if (fetch_add(&shared->file_users, ~u32{0}) != 1) return;
+    atomic_fence();  // what the others did is there
     free_files({p, owner.files, owner.files});
     give_block(p, files, sizeof(ProcessBlock));
 }

@@ -3,6 +3,7 @@
 
 #include "abi/machine.h"
 #include "runtime/files.h"
+#include "runtime/lock.h"
 
 namespace gpurun::rt {
 
@@ -140,7 +141,9 @@ void open_preopens(const Owner& owner);
 Handle begin_resident(const Process& p, u32 id);
 void end_resident(const Process& p, Handle block);
 // A child has what its parent has open: descriptor `fd` of it, as `child_fd`. Both may be the same.
-Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd);
+// `lock`: of their files, or null: it is taken.
+Errno inherit_descriptor(const Owner& parent, u32 fd, const Owner& child, u32 child_fd,
+                         LateLock* lock);
 
 struct OpenOptions {
     u32 lookup, oflags;
@@ -161,6 +164,9 @@ Piece piece_at(const Call& call, u32 vectors, u32 vector_count, u64 skip);
 
 // ---- pipes (pipes.cpp) -------------------------------------------------------------
 
+// Of PipeBlock::ends.
+inline bool has_readers(u64 ends) { return u32(ends) != 0; }
+inline bool has_writers(u64 ends) { return ends >> 32 != 0; }
 inline PipeBlock* pipe_of(const Process& p, const Node* node) {
     return at_handle<PipeBlock>(p, node->content);
 }

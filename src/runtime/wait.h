@@ -21,7 +21,11 @@ enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host };
 inline u64 wait_key(WaitFor what, u32 who, u64 where = 0) {
     return (u64(what) << 61) ^ (u64(who) << 40) ^ where ^ (where >> 40);
 }
-inline u32 bucket_of(u64 key) { return u32((key * 0x9e3779b97f4a7c15) >> 32) & (wait_buckets - 1); }
+// Those who wait for any child of a process and for a certain one are in the same bucket.
+inline u32 bucket_of(u64 key) {
+    if (key >> 61 == u64(WaitFor::child)) key = key >> 40 << 40;
+    return u32((key * 0x9e3779b97f4a7c15) >> 32) & (wait_buckets - 1);
+}
 
 // Under the bucket's lock.
 inline void link_waiting(const Machine& m, WaitBucket& bucket, u32 index) {
@@ -44,7 +48,7 @@ inline void unlink_waiting(const Machine& m, WaitBucket& bucket, u32 index) {
         m.task(task.previous_waiting - 1).next_waiting = task.next_waiting;
     else
         bucket.first = task.next_waiting;
-    store_shared(&bucket.count, bucket.count - 1);
+    store_relaxed(&bucket.count, bucket.count - 1);
 }
 inline void end_wait(const Machine& m, u32 index, Wake why) {
     TaskEntry& task = m.task(index);
@@ -68,10 +72,10 @@ inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits 
     task.wake = Wake::none;
     store_relaxed(&task.bucket, number);
     store_task_state(task, TaskState::blocked);
-    store_shared(&bucket.count, bucket.count + 1);
+    store_relaxed(&bucket.count, bucket.count + 1);
     atomic_fence();  // pairs with wake's and unblock's
     if (!still_waits()) {
-        store_shared(&bucket.count, bucket.count - 1);
+        store_relaxed(&bucket.count, bucket.count - 1);
         store_task_state(task, TaskState::running);
         return false;
     }
@@ -84,8 +88,9 @@ inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits 
     return true;
 }
 
-// Makes up to `most` tasks ready that wait for `key`, the longest first; how many.
-inline u32 wake(const Machine& m, u64 key, u32 most) {
+// Makes up to `most` tasks ready that wait for `key`, or for `other` of the same bucket, the
+// longest first; how many.
+inline u32 wake(const Machine& m, u64 key, u32 most, u64 other) {
     WaitBucket& bucket = m.bucket(bucket_of(key));
     atomic_fence();  // pairs with park's
     if (most == 0 || load_relaxed(&bucket.count) == 0) return 0;
@@ -95,7 +100,7 @@ inline u32 wake(const Machine& m, u64 key, u32 most) {
         for (u32 at = bucket.first; at != 0 && count < most;) {
             TaskEntry& task = m.task(at - 1);
             const u32 next = task.next_waiting;
-            if (task.wait_key == key) {
+            if (task.wait_key == key || task.wait_key == other) {
                 unlink_waiting(m, bucket, at - 1);
                 end_wait(m, at - 1, Wake::woken);
                 store_task_state(task, TaskState::running);  // the caller's
@@ -117,6 +122,8 @@ inline u32 wake(const Machine& m, u64 key, u32 most) {
     }
     return count;
 }
+
+inline u32 wake(const Machine& m, u64 key, u32 most) { return wake(m, key, most, key); }
 
 // Makes a task ready that is blocked, if `condition()`; false: it is not, or it is not blocked.
 template <class Condition>

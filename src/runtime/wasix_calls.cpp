@@ -301,7 +301,7 @@ Errno find_preopen(const Call& child, Name& path, u32& fd) {
 
 // In place of what the child has there.
 Errno duplicate(const Call& child, u32 from, u32 to) {
-    Errno error = inherit_descriptor(child.owner(), from, child.owner(), to);
+    Errno error = inherit_descriptor(child.owner(), from, child.owner(), to, nullptr);
     if (error == Errno::success) descriptor(child, to)->preopen = 0;
     return error;
 }

@@ -102,6 +102,7 @@ struct alignas(64) SmallMachine {
         if (processes[parent].first_child != 0)
             processes[processes[parent].first_child - 1].previous_sibling = child + 1;
         processes[parent].first_child = child + 1;
+        processes[parent].had_children = 1;
     }
 
     // ---- what actors do --------------------------------------------------------------
@@ -143,8 +144,7 @@ struct alignas(64) SmallMachine {
     // It has come to its end, with an exit code.
     void end(u32 i, u32 code) {
         const Machine m = machine();
-        end_all_tasks(m, processes[i].pid, Ending::exited, code);
-        end_task(m, i);
+        end_task(m, i, claim_end(m, processes[i].pid, Ending::exited, code));
     }
 
     void nothing_waits() {
