@@ -122,6 +122,7 @@ Result<void> Resident::make_pages() {
         return Error{
             format("%llu bytes are too few for programs and processes", (unsigned long long)bytes)};
     pages_ = TRY(device_.make_system(bytes));
+    page_bytes_ = bytes;
     return write_value(*pages_, 0, header);
 }
 
@@ -601,6 +602,7 @@ ResidentStats Resident::stats() {
         if (!is_gone_) last_stats_ = mailbox_->stats();
         if (last_stats_) stats.machine = *last_stats_;
     }
+    stats.machine.page_bytes = page_bytes_;  // known before the machine has said anything
     stats.launches = launches_;
     stats.seconds = std::chrono::duration<double>(steady_clock::now() - booted_).count();
     stats.host_cpu_seconds = cpu_seconds() - cpu_at_boot_;

@@ -186,6 +186,7 @@ private:
     ResidentOptions options_;
     std::unique_ptr<host::SystemImage> image_;
     std::unique_ptr<device::SystemMemory> system_, pages_;
+    u64 page_bytes_ = 0;
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;

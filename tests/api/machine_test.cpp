@@ -250,6 +250,24 @@ TEST(Machine, AnswersAndCounts) {
     EXPECT_GT(stats.seconds, 0.1);
 }
 
+TEST(Machine, HasTheMemoryItIsGiven) {
+    constexpr uint64_t size = 64 << 20;
+    Machine machine(device(), Config().machine_memory(size).machine_processes(100));
+    EXPECT_EQ(machine.stats().memory, size);
+    const uint32_t fits = machine.load("copier", module(copier));
+    const uint32_t large =
+        machine.load("large", module(R"((module (memory 2048) (func (export "_start"))))"));
+    machine.spawn(large, Config());
+    const auto refused = machine.next();
+    EXPECT_EQ(refused->result[0].ending(), GPURUN_REFUSED);
+    EXPECT_THAT(refused->result[0].message(), HasSubstr("nomem"));
+    machine.spawn(fits, Config());
+    EXPECT_EQ(machine.next()->result[0].exit_code(), 41u);
+    machine.close();
+    EXPECT_THAT(error_of([] { Machine small(device(), Config().machine_memory(4096)); }),
+                HasSubstr("too few for programs and processes"));
+}
+
 TEST(Machine, StopsWaitingWhenToldTo) {
     Machine machine(device());
     machine.spawn(machine.load("forever", module(forever)), Config());

@@ -34,6 +34,7 @@ Options:
   --resident                  boot the device as a machine of its own, on which the program can start others
   --program [NAME=]FILE ...   with --resident: one more program, for others to start by its name
   --share PERCENT             with --resident: the part of its time that the device may be busy
+  --machine-memory SIZE       with --resident: memory for programs and processes, else half of what is free
   --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
   -q,--quiet                  say nothing but what goes wrong

@@ -84,6 +84,9 @@ gpu-run: ends.wat: timeout: not done in time; --timeout gives it more
 $ gpu-run --resident --device cpu --report report.json hello.wat; grep -c '"exits": {"0": 1}' report.json
 hello
 2
+$ gpu-run --resident --device cpu --machine-memory 64MiB --report report.json hello.wat; grep -o '"memory_bytes": [0-9]*' report.json
+hello
+"memory_bytes": 67108864
 
 # Several processes on one machine are told as several without are.
 $ gpu-run --resident --device cpu --instances 3 hello.wat
@@ -104,6 +107,15 @@ gpu-run: --program is for a resident machine: --resident
 $ gpu-run --share 50% hello.wat
 gpu-run: --share is for a resident machine: --resident
 [2]
+$ gpu-run --machine-memory 1GiB hello.wat
+gpu-run: --machine-memory is for a resident machine: --resident
+[2]
+$ gpu-run --resident --machine-memory 0 hello.wat
+gpu-run: --machine-memory takes a size such as 512MiB or 8GiB, not "0"; gpu-run --help lists the options
+[2]
+$ gpu-run --resident --device cpu --machine-memory 64KiB hello.wat
+gpu-run: hello.wat: the machine cannot hold program "hello" of 11 KiB: nomem
+[1]
 $ gpu-run --resident --share 0% hello.wat
 gpu-run: --share takes a part from 1% to 100%, not "0%"; gpu-run --help lists the options
 [2]
@@ -118,6 +130,12 @@ gpu-run: --invoke is not for --resident
 [2]
 $ gpu-run --resident --poison hello.wat
 gpu-run: --poison is not for --resident
+[2]
+$ for option in --poison --trace '--profile x' '--dump x'; do gpu-run --device cpu $option parent.wat; done
+gpu-run: --poison is not for a resident machine, and parent.wat needs one: it starts processes or threads
+gpu-run: --trace is not for a resident machine, and parent.wat needs one: it starts processes or threads
+gpu-run: --profile is not for a resident machine, and parent.wat needs one: it starts processes or threads
+gpu-run: --dump is not for a resident machine, and parent.wat needs one: it starts processes or threads
 [2]
 $ gpu-run --resident --device cpu --program hello.wat --program hello.wat parent.wat
 gpu-run: parent.wat: there is a program "hello" already

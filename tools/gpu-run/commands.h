@@ -44,6 +44,7 @@ struct RunOptions {
     bool resident = false;
     std::vector<std::string> programs;  // [NAME=]FILE, for others to start
     std::optional<u32> share;           // percent
+    std::optional<u64> machine_memory;  // bytes for programs and processes
 };
 
 // The module, which is a program unless --invoke names a function.
@@ -73,6 +74,8 @@ int say_ending(const api::Process& process, const RunOptions& options);
 int run_file(const RunOptions& options);
 // A module that starts processes or threads only has them on a resident machine.
 bool needs_machine(const api::Module& module);
+// An option that was given and that machines have nothing for. Empty: there is none.
+std::string unfit_for_machine(const RunOptions& options);
 Result<int> run_resident(const RunOptions& options, const api::Module& module);
 
 // What all jobs of a burst have in common.

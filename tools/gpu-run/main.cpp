@@ -144,6 +144,11 @@ std::optional<uint32_t> parse_percent(std::string_view text) {
     return percent && *percent > 0 && *percent <= 100 ? percent : std::nullopt;
 }
 
+std::optional<uint64_t> parse_machine_size(std::string_view text) {
+    auto size = parse_size(text);
+    return size && *size > 0 ? size : std::nullopt;
+}
+
 bool is_device_name(std::string_view name) {
     if (name == "auto" || name == "cpu" || name == "cuda") return true;
     return name.starts_with("cuda:") && parse_small_count(name.substr(5)).has_value();
@@ -221,6 +226,9 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     add_number(app, "--share", "PERCENT",
                "with --resident: the part of its time that the device may be busy", run.share,
                parse_percent, "a part from 1% to 100%");
+    add_number(app, "--machine-memory", "SIZE",
+               "with --resident: memory for programs and processes, else half of what is free",
+               run.machine_memory, parse_machine_size, "a size such as 512MiB or 8GiB");
     add_number(app, "--seed", "N", "random numbers that repeat", run.seed, parse_count, "a number");
     app.add_flag("--poison", run.is_watched,
                  "watch over gpu-run itself: canaries and poison in its memory");
@@ -239,8 +247,9 @@ void add_map_options(CLI::App& app, MapOptions& map) {
                    "input")
         ->type_name("FILE");
     add_run_options(app, map.run);
-    for (const char* name : {"--invoke", "--instances", "--each", "--profile", "--dump",
-                             "--poison-test", "--resident", "--program", "--share"})
+    for (const char* name :
+         {"--invoke", "--instances", "--each", "--profile", "--dump", "--poison-test", "--resident",
+          "--program", "--share", "--machine-memory"})
         app.remove_option(app.get_option(name));
     app.get_option("--out")->description(
         "outputs go to files of the folder, not to standard output");
@@ -260,14 +269,11 @@ void add_map_options(CLI::App& app, MapOptions& map) {
 
 // What is wrong with options of the resident machine, or beside them. Empty: nothing.
 std::string check_resident(const CLI::App& app, const RunOptions& run) {
-    for (const char* name : {"--program", "--share"})
+    for (const char* name : {"--program", "--share", "--machine-memory"})
         if (!run.resident && app.count(name) > 0)
             return std::string(name) + " is for a resident machine: --resident";
-    for (const char* name :
-         {"--invoke", "--profile", "--trace", "--dump", "--out", "--poison", "--poison-test"})
-        if (run.resident && app.count(name) > 0)
-            return std::string(name) + " is not for --resident";
-    return "";
+    const std::string unfit = unfit_for_machine(run);
+    return run.resident && !unfit.empty() ? unfit + " is not for --resident" : "";
 }
 
 // What is wrong with how map is called. Empty: nothing.
@@ -321,7 +327,7 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
     if (!job.profile.empty()) return "--profile is for one process";
-    for (const char* name : {"--resident", "--program", "--share"})
+    for (const char* name : {"--resident", "--program", "--share", "--machine-memory"})
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is not for a line of a batch";
     std::string problem = take_file(app, job);

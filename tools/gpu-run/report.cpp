@@ -59,6 +59,7 @@ std::string machine_json(const std::optional<gpurun_machine_stats>& machine) {
         .add_count("launches", machine->launches)
         .add_count("spawned", machine->spawned)
         .add_count("ended", machine->ended)
+        .add_count("memory_bytes", machine->memory)
         .add_number("lane_seconds", machine->lane_seconds)
         .add_number("busy_lane_seconds", machine->busy_lane_seconds)
         .add_number("heartbeat_latest_seconds", machine->heartbeat_latest)

@@ -212,6 +212,21 @@ bool needs_machine(const api::Module& module) {
     return false;
 }
 
+std::string unfit_for_machine(const RunOptions& options) {
+    const std::pair<bool, const char*> given[] = {
+        {!options.invoke.empty(), "--invoke"},
+        {!options.profile.empty(), "--profile"},
+        {options.trace, "--trace"},
+        {!options.dump.empty(), "--dump"},
+        {!options.out.empty(), "--out"},
+        {options.spoilt_process.has_value(), "--poison-test"},
+        {options.is_watched, "--poison"},
+    };
+    for (const auto& [is_given, name] : given)
+        if (is_given) return name;
+    return "";
+}
+
 Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     std::vector<std::pair<std::string, api::Module>> programs;
     for (const std::string& text : options.programs) {
@@ -230,6 +245,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     if (options.instances) config.processes(*options.instances);
     config.inherit_streams();
     if (options.share) config.share(*options.share);
+    if (options.machine_memory) config.machine_memory(*options.machine_memory);
     api::Device device = TRY(attempt([&] { return api::Device(options.device); }));
     note_device(options.device, device.id(), device.name());
 

@@ -80,8 +80,12 @@ namespace {
 // Everything that can be wrong with the input is found before the program begins.
 Result<int> run(const RunOptions& options) {
     api::Module module = TRY(load_module(options));
-    if (options.resident || (options.invoke.empty() && needs_machine(module)))
+    if (options.resident || (options.invoke.empty() && needs_machine(module))) {
+        if (std::string name = unfit_for_machine(options); !name.empty())
+            return usage_error(name + " is not for a resident machine, and " + options.file +
+                               " needs one: it starts processes or threads");
         return run_resident(options, module);
+    }
     api::Config config = TRY(make_config(options));
     add_arguments(options, config);
     TRY(check_config(options, module, config));
