@@ -251,6 +251,8 @@ TEST(Machine, AnswersAndCounts) {
 }
 
 TEST(Machine, HasTheMemoryItIsGiven) {
+    EXPECT_THAT(error_of([] { Machine small(device(), Config().machine_memory(4096)); }),
+                HasSubstr("too few for programs and processes"));
     constexpr uint64_t size = 64 << 20;
     Machine machine(device(), Config().machine_memory(size).machine_processes(100));
     EXPECT_EQ(machine.stats().memory, size);
@@ -263,9 +265,6 @@ TEST(Machine, HasTheMemoryItIsGiven) {
     EXPECT_THAT(refused->result[0].message(), HasSubstr("nomem"));
     machine.spawn(fits, Config());
     EXPECT_EQ(machine.next()->result[0].exit_code(), 41u);
-    machine.close();
-    EXPECT_THAT(error_of([] { Machine small(device(), Config().machine_memory(4096)); }),
-                HasSubstr("too few for programs and processes"));
 }
 
 TEST(Machine, StopsWaitingWhenToldTo) {
