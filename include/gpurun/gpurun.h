@@ -301,6 +301,14 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_dump_folder_make(const char* f
                                                                    const gpurun_module* module);
 /** Looks at the stack of one process every half a millisecond, for gpurun_result_stack_count(). */
 GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled);
+/** How processes run. The same results either way. */
+typedef enum gpurun_tier {
+    GPURUN_TIER_AUTO,      /**< whatever suits */
+    GPURUN_TIER_INTERP,    /**< the interpreter */
+    GPURUN_TIER_NATIVE,    /**< machine code, made before the run begins */
+    GPURUN_TIER_ALTERNATE, /**< both, in turns at every call and loop: to test that */
+} gpurun_tier;
+GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
 /** Watches over the library's own memory, with canaries that are checked when processes end. A
  * spoilt one is a bug of the library: it ends this program on the CPU, and the run on a GPU. */
 GPURUN_API void gpurun_config_set_watched(gpurun_config* config, bool is_watched);

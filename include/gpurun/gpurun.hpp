@@ -401,6 +401,10 @@ public:
         gpurun_config_set_profiled(get(), is_profiled);
         return *this;
     }
+    Config& tier(gpurun_tier tier) {
+        gpurun_config_set_tier(get(), tier);
+        return *this;
+    }
     Config& watched(bool is_watched = true) {
         gpurun_config_set_watched(get(), is_watched);
         return *this;

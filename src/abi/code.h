@@ -19,7 +19,7 @@
 //   call a imm                call the function imm words away; its slot 0 is slot a
 //   call_import a imm         call the function reference in instance word imm
 //   call_indirect a b c       index in b (64-bit if c); word 2: table, type
-//   call_ref a b              call the reference in b
+//   call_ref a b              call the reference in b; word 2, high: type
 //   return_call* a b          the same in place of the caller, with b argument slots from a
 //     return_call             word 2, low: distance
 //     return_call_import      word 2, low: instance word
@@ -77,7 +77,8 @@
 //
 //   try_begin imm             open a handler at distance imm; try_end imm: close imm of them
 //   catch_tag imm             go imm words on unless the exception has the tag of word 2, low
-//   catch_values a            its values into slots from a on; catch_ref a: its reference
+//   catch_values a imm        its values, which are those of the tag imm, into slots from a on
+//   catch_ref a               its reference into slot a
 //   throw_tag a b             b words from slot a on; word 2, low: tag
 //   throw_ref a; throw_again  the latter goes on unwinding
 //

@@ -28,7 +28,7 @@ struct ModuleHeader {
     u32 elems;  // SegmentInfo[]: function indices as u32, or `at` = 0: kept in the instance
     u32 data_state, elem_state;  // instance word of the first segment's state
     u32 memories;                // instance word of memory 0's index, or 0 if there is none
-    u32 padding;
+    u32 code;                    // its first instruction
 };
 static_assert(sizeof(ModuleHeader) == 32);
 

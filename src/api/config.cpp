@@ -230,6 +230,18 @@ void gpurun_config_set_traced(gpurun_config* config, bool is_traced) {
 void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled) {
     if (config) config->is_profiled = is_profiled;
 }
+void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier) {
+    change(config, "gpurun_config_set_tier", [&]() -> Result<void> {
+        using gpurun::device::Tier;
+        switch (tier) {
+            case GPURUN_TIER_AUTO:
+            case GPURUN_TIER_INTERP: config->tier = Tier::interp; return {};
+            case GPURUN_TIER_NATIVE: config->tier = Tier::native; return {};
+            case GPURUN_TIER_ALTERNATE: config->tier = Tier::alternate; return {};
+        }
+        return Error{gpurun::format("%d is no tier", int(tier))};
+    });
+}
 void gpurun_config_set_watched(gpurun_config* config, bool is_watched) {
     if (config) config->is_watched = is_watched;
 }

@@ -78,6 +78,7 @@ struct gpurun_config {
     gpurun_line line = nullptr;  // takes what guests note
     void* line_data = nullptr;
     bool is_traced = false, is_profiled = false, is_watched = false;
+    gpurun::device::Tier tier = gpurun::device::Tier::interp;
     gpurun::u32 spoilt = ~gpurun::u32{0};
     std::optional<std::string> dump;
     gpurun::u32 priority = gpurun::normal_priority;

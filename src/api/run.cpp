@@ -99,6 +99,7 @@ Result<engine::ProgramOptions> program_options(const device::DeviceInfo& device,
     options.limits.stack_slots = config.stack_slots.value_or(options.limits.stack_slots);
     options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
     options.limits.is_watched = config.is_watched;
+    options.limits.tier = config.tier;
     options.is_profiled = config.is_profiled;
     options.host_functions = config.functions;
     if (config.line)
@@ -208,6 +209,7 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
     job.options.memory_bytes = config.memory_bytes;
     job.options.fuel = config.fuel;
     job.options.is_watched = config.is_watched;
+    job.options.tier = config.tier;
     job.options.spoilt = config.spoilt;
     job.options.system = system_options(module, config);
     job.options.system.debug_capacity = config.is_traced ? traced_records : debug_records;

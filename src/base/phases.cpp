@@ -19,8 +19,9 @@ u64 now_ns() {
 }  // namespace
 
 const char* name_of(Phase phase) {
-    static constexpr const char* names[] = {"driver",    "context",     "kernels", "load",
-                                            "translate", "instantiate", "prepare", "run"};
+    static constexpr const char* names[] = {"driver",    "context", "kernels", "load",
+                                            "translate", "compile", "link",    "instantiate",
+                                            "prepare",   "run"};
     static_assert(sizeof names / sizeof *names == usize(Phase::count));
     return names[usize(phase)];
 }

@@ -12,6 +12,8 @@ enum class Phase : u8 {
     kernels,      // loading them, or assembling them first
     load,         // reading, decoding and validating modules
     translate,    // into code
+    compile,      // code into machine code
+    link,         // loading that
     instantiate,  // linking and initialising
     prepare,      // device memory: reserving, clearing, copying
     run,          // from launch to end

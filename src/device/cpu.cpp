@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/phases.h"
 #include "device/cpu_machine.h"
+#include "device/cpu_native.h"
 #include "device/devices.h"
 #include "device/slot_layout.h"
 #include "runtime/interp.h"
@@ -25,6 +26,14 @@ namespace {
 // Words of code between two looks at the stop request: well under a millisecond, and some 20 ms
 // of bulk operations.
 constexpr s64 quantum = 1 << 16;
+constexpr s64 native_quantum = 1 << 22;
+
+ThreadState run_thread(const rt::Process& process, u32 thread, const CpuNativeTable& native,
+                       Tier tier) {
+    if (native.is_empty()) return rt::run(process, thread, quantum);
+    return rt::run_native(process, native.table(), thread, native_quantum, stack_limit(),
+                          tier == Tier::alternate);
+}
 
 // Zero pages that take memory only where touched.
 class Reservation {
@@ -89,15 +98,23 @@ bool begin_in_system(const rt::Process& process, u32 id) {
 
 class CpuSpace final : public Space {
 public:
-    CpuSpace(Reservation code, Reservation words, Reservation bytes, const Sizes& sizes)
+    CpuSpace(Reservation code, Reservation entries, Reservation words, Reservation bytes,
+             const Sizes& sizes)
         : code_(std::move(code)),
+          entries_(std::move(entries)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
           process_{
               code_.as<u64>(),         words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
               address_of(sizes.system)},
+          native_(entries_.as<u32>()),
+          tier_(sizes.tier),
           is_watched_(sizes.is_watched) {}
 
+    Result<void> use_native(const NativePart& part) override {
+        native_.add(part);
+        return {};
+    }
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         std::ranges::copy(words, code_.as<u64>() + position);
         return {};
@@ -128,7 +145,7 @@ public:
         const auto end = std::chrono::steady_clock::now() + control.slice;
         for (;;) {
             ThreadState state = state_of(thread);
-            if (can_go_on(state)) state = rt::run(process_, thread, quantum);
+            if (can_go_on(state)) state = run_thread(process_, thread, native_, tier_);
             if (is_watched_) rt::verify_process(process_, 0);
             if (state == ThreadState::waiting) state = wait_out(thread, control);
             if (state != ThreadState::ready || control.wants_stop()) return state;
@@ -168,8 +185,10 @@ private:
         return ThreadState::ready;
     }
 
-    Reservation code_, words_, bytes_;
+    Reservation code_, entries_, words_, bytes_;
     rt::Process process_;
+    CpuNativeTable native_;
+    Tier tier_;
     bool is_watched_;
 };
 
@@ -178,9 +197,11 @@ private:
 // One thread's slot: the memory that its processes use one after another.
 class Slot final : public WaitingProcess {
 public:
-    Slot(const Burst& burst, const SlotLayout& layout, Reservation words, Reservation bytes)
+    Slot(const Burst& burst, const SlotLayout& layout, const CpuNativeTable& native,
+         Reservation words, Reservation bytes)
         : burst_(burst),
           layout_(layout),
+          native_(native),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
           process_{
@@ -224,7 +245,7 @@ public:
             return ThreadState::trapped;
         }
         for (;;) {
-            ThreadState state = rt::run(process_, burst_.thread, quantum);
+            ThreadState state = run_thread(process_, burst_.thread, native_, burst_.tier);
             if (state != ThreadState::ready || control.wants_stop()) return state;
             if (steady_clock::now() >= end) return state;
         }
@@ -291,6 +312,7 @@ private:
 
     const Burst& burst_;
     const SlotLayout& layout_;
+    const CpuNativeTable& native_;
     Reservation words_, bytes_;
     rt::Process process_;
     bool used_ = false;
@@ -300,9 +322,14 @@ private:
 // slot of its own, so that none keeps the others from their turn.
 class Worker {
 public:
-    Worker(const Burst& burst, const SlotLayout& layout, std::atomic<u32>& next,
-           BurstResults& results, const RunControl& control)
-        : burst_(burst), layout_(layout), next_(next), results_(results), control_(control) {}
+    Worker(const Burst& burst, const SlotLayout& layout, const CpuNativeTable& native,
+           std::atomic<u32>& next, BurstResults& results, const RunControl& control)
+        : burst_(burst),
+          layout_(layout),
+          native_(native),
+          next_(next),
+          results_(results),
+          control_(control) {}
 
     Result<void> work() {
         for (;;) {
@@ -342,7 +369,7 @@ private:
                 TRY(Reservation::make(layout_.words.size() * sizeof(u32), "stack and heap"));
             Reservation bytes =
                 TRY(Reservation::make(std::max<u64>(layout_.bytes_per_process, 1), "memories"));
-            turns_.emplace_back(Slot(burst_, layout_, std::move(words), std::move(bytes)));
+            turns_.emplace_back(Slot(burst_, layout_, native_, std::move(words), std::move(bytes)));
             free = std::prev(turns_.end());
         }
         free->id = id;
@@ -407,6 +434,7 @@ private:
 
     const Burst& burst_;
     const SlotLayout& layout_;
+    const CpuNativeTable& native_;
     std::atomic<u32>& next_;
     BurstResults& results_;
     const RunControl& control_;
@@ -428,6 +456,9 @@ public:
     }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
         return make_cpu_space(sizes);
+    }
+    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image) override {
+        return CpuNativeCode::make(image);
     }
 
     // A worker a core; two at the least, so that processes of a machine do run at once.
@@ -462,11 +493,14 @@ private:
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
         const SlotLayout layout = lay_out(part);
+        std::vector<u32> entries(part.native.empty() ? 0 : part.code.size());
+        CpuNativeTable native(entries.data());
+        for (const NativePart& piece : part.native) native.add(piece);
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
         std::vector<std::optional<Error>> errors(workers);
         auto work = [&](u32 number) {
-            Result<void> worked = Worker(part, layout, next, results, control).work();
+            Result<void> worked = Worker(part, layout, native, next, results, control).work();
             if (!worked) errors[number] = worked.error();
         };
         std::vector<std::thread> threads;
@@ -502,11 +536,14 @@ std::string cpu_name() {
 
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
     Reservation code = TRY(Reservation::make(sizes.code_words * sizeof(u64), "code"));
+    Reservation entries =
+        TRY(Reservation::make(sizes.tier == Tier::interp ? 0 : sizes.code_words * sizeof(u32),
+                              "entries of machine code"));
     Reservation words = TRY(Reservation::make(sizes.words * sizeof(u32), "stack and heap"));
     // One byte at least, so that memories have an address even where there are none.
     Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
-    return std::unique_ptr<Space>(
-        new CpuSpace(std::move(code), std::move(words), std::move(bytes), sizes));
+    return std::unique_ptr<Space>(new CpuSpace(std::move(code), std::move(entries),
+                                               std::move(words), std::move(bytes), sizes));
 }
 
 DeviceInfo cpu_info() {

@@ -8,6 +8,14 @@
 
 namespace gpurun::device {
 
+Result<void> Space::use_native(const NativePart&) {
+    return Error{"this device has no native tier"};
+}
+
+Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Image&) {
+    return Error{info().id + " has no native tier; --tier interp runs there"};
+}
+
 Result<std::unique_ptr<Device>> open_device(std::string_view id) {
     if (id == "cpu") return make_cpu_device();
     if (id == "auto") {

@@ -18,8 +18,26 @@
 #include "abi/machine.h"
 #include "abi/system.h"
 #include "base/result.h"
+#include "codegen/codegen.h"
 
 namespace gpurun::device {
+
+// How threads run.
+enum class Tier : u8 {
+    interp,
+    native,     // machine code where there is some
+    alternate,  // both, in turns at every suspension point: to test that
+};
+
+// An image as a device has loaded it, and the position of the code that it is machine code of.
+class NativeCode {
+public:
+    virtual ~NativeCode() = default;
+};
+struct NativePart {
+    std::shared_ptr<const NativeCode> code;
+    u32 begin = 0;
+};
 
 struct DeviceInfo {
     std::string id;  // "cpu", "cuda:0"
@@ -49,6 +67,7 @@ struct Sizes {
     u64 bytes = 0;
     bool is_watched = false;         // runtime/watch.h: checked after every run
     SystemMemory* system = nullptr;  // of the same device; outlives the space
+    Tier tier = Tier::interp;
 };
 
 // Who may interrupt a run.
@@ -80,6 +99,8 @@ public:
     virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
+    // Before anything runs there.
+    virtual Result<void> use_native(const NativePart& part);
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
     virtual Result<ThreadState> run(u32 thread, const RunControl& control) = 0;
@@ -118,6 +139,8 @@ struct Burst {
     // Looks at a process that trapped, if thread_is_looked_at says so in its words. False: it has
     // seen enough.
     std::function<Result<bool>(WaitingProcess& process, u32 id)> look;
+    std::vector<NativePart> native;
+    Tier tier = Tier::interp;
     bool is_watched = false;  // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};     // the process that fails its check, to test that
 };
@@ -184,6 +207,8 @@ public:
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
+    // An Error where there is no native tier.
+    virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image);
     // What a resident launch would have here. From then on info().memory_free is what its system
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;

@@ -30,6 +30,7 @@ StoreOptions store_options(const wasm::Module& module, const BurstOptions& optio
     store.table_growth = 64;
     store.fuel = options.fuel;
     store.is_watched = options.is_watched;
+    store.tier = options.tier;
     store.stack_slots = options.stack_slots.value_or(store.stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
     store.memory_bytes = options.memory_bytes.value_or(store.memory_bytes);
@@ -184,6 +185,8 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
         memory.data = TRY(read_until_zeros(*space_, base, size));
     }
     burst.is_watched = options_.is_watched;
+    burst.native = native_;
+    burst.tier = options_.tier;
     burst.thread = current_.at;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);
     for (ValType result : type.results) burst.result_words += translate::words_of(result);

@@ -21,7 +21,8 @@ struct BurstOptions {
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
     bool is_watched = false;  // as in StoreOptions
-    u32 spoilt = ~u32{0};     // the process whose watch must fail, to test that
+    device::Tier tier = device::Tier::interp;
+    u32 spoilt = ~u32{0};  // the process whose watch must fail, to test that
     // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are
     // any, are one for each process.
     host::SystemOptions system;

@@ -47,6 +47,7 @@ Result<void> Store::move_to(std::unique_ptr<device::Space> space) {
         u64 size = TRY(read_wide(memory.at + memory_bytes));
         TRY(copy_bytes(base, base + size));
     }
+    for (const device::NativePart& part : native_) TRY(to.use_native(part));
     space_ = std::move(space);
     return {};
 }

@@ -120,6 +120,7 @@ public:
         StoreOptions store_options;
         if (options_.device) store_options = options_for(options_.device->info());
         store_options.is_watched = options_.is_watched;
+        store_options.tier = options_.tier;
         store_options.memory_bytes = std::min(store_options.memory_bytes, u64{1} << 30);
         shared_.store = options_.device ? TRY(Store::create(store_options, *options_.device))
                                         : TRY(Store::create(store_options));

@@ -18,6 +18,7 @@ struct ScriptOptions {
     device::RunControl control;
     device::Device* device = nullptr;  // the CPU if there is none
     bool is_watched = false;           // as in StoreOptions
+    device::Tier tier = device::Tier::interp;
 };
 
 // An Error means that the script could not be read at all.

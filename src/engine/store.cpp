@@ -77,13 +77,13 @@ Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options) {
 
 Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, device::Device& device,
                                              device::SystemMemory* system) {
-    std::unique_ptr<Store> store(new Store(options));
+    std::unique_ptr<Store> store(new Store(options, device));
     store->system_ = system;
-    TRY(store->prepare(device));
+    TRY(store->prepare());
     return store;
 }
 
-Result<void> Store::prepare(device::Device& device) {
+Result<void> Store::prepare() {
     constexpr u32 min_stack_slots = 64;
     if (options_.stack_slots < min_stack_slots)
         return Error{format("a stack of %u slots is too small: --stack takes %u at the least",
@@ -97,7 +97,7 @@ Result<void> Store::prepare(device::Device& device) {
             format("stack and heap together may take %u words, not %llu; ask for less with "
                    "--stack or --heap",
                    max_words, (unsigned long long)words_)};
-    space_ = TRY(device.make_space(sizes()));
+    space_ = TRY(device_.make_space(sizes()));
 
     const u64 stubs[] = {code_word(CodeOp::halt), code_word(CodeOp::ret)};
     TRY(space_->write_code(halt_position, stubs));
@@ -237,6 +237,18 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
     return translate::translate(*module, options);
 }
 
+// The functions of a module's code, which begins at `begin`, for the native tier.
+Result<void> Store::compile(const wasm::Module& module, const translate::Code& code, u32 begin) {
+    codegen::Image image;
+    {
+        PhaseTimer timer(Phase::compile);
+        image = TRY(codegen::compile(module, code, {}));
+    }
+    PhaseTimer timer(Phase::link);
+    native_.push_back({TRY(device_.load_native(image)), begin});
+    return space_->use_native(native_.back());
+}
+
 Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_ptr) {
     if (auto found = code_of_.find(module_ptr.get()); found != code_of_.end()) return found->second;
     const wasm::Module& module = *module_ptr;
@@ -278,9 +290,12 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     header.data_state = code.layout.data_state;
     header.elem_state = code.layout.elem_state;
     header.memories = module.memories.empty() ? 0 : code.layout.memories;
+    header.code = begin;
     u32 header_at = at();
     append_bytes(words, {reinterpret_cast<const u8*>(&header), sizeof header});
     TRY(append_code(words));
+    const bool is_system = module_ptr == system_module_ || module_ptr == host_module_;
+    if (options_.tier != device::Tier::interp && !is_system) TRY(compile(module, code, begin));
 
     codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types),
                       begin, begin + code.instantiate, header_at});

@@ -32,7 +32,8 @@ struct StoreOptions {
     u32 instance_words = 1 << 28;  // globals, tables, segments of all instances: linking fails
     u32 table_growth = 4096;       // elements that a table without a maximum can grow by
     std::optional<u64> fuel;       // for each call: "out of fuel"
-    bool is_watched = false;       // with canaries, checked after every run: finds bugs of ours
+    device::Tier tier = device::Tier::interp;
+    bool is_watched = false;  // with canaries, checked after every run: finds bugs of ours
 };
 
 // What fits a device: defaults are generous where memory is only taken once it is touched.
@@ -160,8 +161,8 @@ public:
     // goes on there, and the old space is gone.
     Result<void> move_to(std::unique_ptr<device::Space> space);
     device::Sizes sizes() const {
-        return {options_.code_words, words_, options_.all_memory_bytes, options_.is_watched,
-                system_};
+        return {options_.code_words, words_,  options_.all_memory_bytes,
+                options_.is_watched, system_, options_.tier};
     }
 
     // Processes that begin where this one is now and call `func`: the words of their arguments
@@ -196,10 +197,12 @@ private:
         u32 instantiate, header;
     };
 
-    explicit Store(const StoreOptions& options) : options_(options) {}
+    Store(const StoreOptions& options, device::Device& device)
+        : options_(options), device_(device) {}
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);
-    Result<void> prepare(device::Device& device);
+    Result<void> prepare();
+    Result<void> compile(const wasm::Module& module, const translate::Code& code, u32 begin);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
@@ -221,7 +224,9 @@ private:
     Result<u32> read_word(u32 index);
 
     StoreOptions options_;
+    device::Device& device_;
     device::SystemMemory* system_ = nullptr;
+    std::vector<device::NativePart> native_;
     std::unique_ptr<device::Space> space_;
     Instance* system_instance_ = nullptr;
     std::shared_ptr<const wasm::Module> system_module_, host_module_;

@@ -9,11 +9,9 @@ namespace {
 
 // Where an access of `width` bytes goes, or null if it is out of bounds.
 u8* access_at(const Process& p, const Registers& r, u64 w, u64 width) {
-    Memory m = memory_at(p, word(r.instance, low_of(p.code[r.pc + 1])));
     u64 address = c_of(w) ? get<u64>(r.fp, b_of(w)) : get<u32>(r.fp, b_of(w));
-    u64 offset = p.code[r.pc + 2];
-    if (address + offset < offset || !in_bounds(address + offset, width, m.size)) return nullptr;
-    return guest_at(m.base, address + offset);
+    return access_at(memory_at(p, word(r.instance, low_of(p.code[r.pc + 1]))), address,
+                     p.code[r.pc + 2], width);
 }
 
 Outcome advance(Registers& r) {

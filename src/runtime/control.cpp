@@ -109,7 +109,7 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
         case CodeOp::call_ref: {
             u32 ref = word(r.fp, b);
             if (ref == 0) return trap(r, Trap::null_function_reference);
-            return call_function(p, r, ref, a, r.pc + 1);
+            return call_function(p, r, ref, a, r.pc + 2);
         }
         case CodeOp::return_call: {
             copy_words(r.fp, 0, r.fp, a, b);

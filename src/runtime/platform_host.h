@@ -29,6 +29,13 @@ inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for th
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
                      longest_mailbox_nap_ns = 500'000;
 
+// The native tier's: whether anybody wants to know which memory was written, and whether the
+// hardware's stack has not come down to `limit`.
+inline constexpr bool pieces_are_kept = false;
+inline bool is_above(const u8* limit) {
+    return static_cast<const u8*>(__builtin_stack_address()) > limit;
+}
+
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
     fprintf(stderr, "%s:%u: check failed (process %u, %u)\n", file, line, process, detail);
     abort();

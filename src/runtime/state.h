@@ -124,13 +124,22 @@ inline bool in_bounds(u64 address, u64 count, u64 size) {
     return address <= size && count <= size - address;
 }
 
+// Where an access of `width` bytes at address + offset goes, or null if it is out of bounds.
+inline u8* access_at(const Memory& m, u64 address, u64 offset, u64 width) {
+    if (address + offset < offset || !in_bounds(address + offset, width, m.size)) return nullptr;
+    return guest_at(m.base, address + offset);
+}
+
 // Whoever writes guest memory says so first. The first 16 bytes of a piece count with the one
 // before as well, so that a store may cross its end.
-inline void mark_dirty(const Process& p, Registers& r, const u8* at, u64 count) {
-    if (count == 0) return;
+inline u32 dirty_pieces(const Process& p, const u8* at, u64 count) {
+    if (count == 0) return 0;
     u64 first = u64(at - p.bytes) >> p.dirty_shift,
         last = (u64(at - p.bytes) + count - 1) >> p.dirty_shift;
-    r.dirty |= u32((u64{2} << last) - (u64{1} << first));
+    return u32((u64{2} << last) - (u64{1} << first));
+}
+inline void mark_dirty(const Process& p, Registers& r, const u8* at, u64 count) {
+    r.dirty |= dirty_pieces(p, at, count);
 }
 
 // After a change of instance, or of the size of memory 0.

@@ -100,7 +100,7 @@ constexpr auto forms = [] {
     set(call, "%f, %a");
     set(call_import, "%F, %a");
     set(call_indirect, "table %2T [%b], %2Y, %a", 2);
-    set(call_ref, "%b, %a");
+    set(call_ref, "%b, %2Y, %a", 2);
     set(return_call, "%f, %a, %B words", 2);
     set(return_call_import, "%2F, %a, %B words", 2);
     set(return_call_indirect, "table %2T [%3a], %2Y, %a, %B words", 3);

@@ -382,7 +382,7 @@ void FunctionTranslator::finish_try_table(Control& control) {
         u32 to = returns ? 0 : target.base_slot, words = 0;
         if (has_tag) {
             words = words_of(module_.types[module_.tags[clause.tag].type].func.params);
-            if (words > 0) emit(CodeOp::catch_values, to);
+            if (words > 0) emit_imm(CodeOp::catch_values, to, layout_.tags + clause.tag);
         }
         if (has_ref) emit(CodeOp::catch_ref, to + words);
         note_slot(to + words + 1);
@@ -426,7 +426,7 @@ void FunctionTranslator::translate_catch(Op op, u32 tag) {
     emit(CodeOp::catch_ref, exception);
     const wasm::FuncType& type = module_.types[module_.tags[tag].type].func;
     push_types(type.params);
-    if (!type.params.empty()) emit(CodeOp::catch_values, exception + 1);
+    if (!type.params.empty()) emit_imm(CodeOp::catch_values, exception + 1, layout_.tags + tag);
 }
 
 void FunctionTranslator::finish_legacy_try(Control& control) {
@@ -484,6 +484,7 @@ void FunctionTranslator::translate_call(const Instr& instr) {
             emit(CodeOp::return_call_ref, base, words, callee);
         } else {
             emit(CodeOp::call_ref, base, callee);
+            emit_pair(0, module_.type_ids[instr.a]);
         }
     } else {
         u32 is_64 = table_is_64(instr.b);

@@ -12,7 +12,7 @@ Options:
   --version                   the version
   --invoke NAME               call this exported function instead of _start
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
-  --tier TIER                 how to run: interp (the interpreter), auto (the best there is)
+  --tier TIER                 how to run: interp (the interpreter), native (machine code), auto
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
   --stats                     say what took how long; with --resident a line a second instead
@@ -110,6 +110,7 @@ Options:
   -h,--help                   this text; after a command, of the command
   -q,--quiet                  only the files with failures, and the total
   --device DEVICE             where to run: auto, cpu, cuda, cuda:N
+  --tier TIER                 how to run: interp, native, auto
   --poison                    watch over gpu-run itself: canaries and poison in its memory
 
 

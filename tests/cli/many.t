@@ -109,8 +109,8 @@ $ for tier in interp auto native fast; do gpu-run --tier $tier --invoke f x.wat 
 0
 5
 0
-gpu-run: --tier native is not there yet; take interp or auto
-2
+5
+0
 gpu-run: unknown tier "fast"; --tier takes interp, native or auto
 2
 

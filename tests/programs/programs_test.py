@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of manifest.py and compares what they print, write and exit with.
 
-    programs_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--instances 1,33,1000] [--resident] [NAME...]
+    programs_test.py [--gpu-run PATH] [--guests DIR] [--device cpu] [--instances 1,33,1000] [--resident] [--tier native] [NAME...]
 
 DIR is what scripts/build-guests made (build/guests). NAME is a program, a program/case, or a module without its
 .wasm (wc.current). PATH may be any command that understands --dir HOST::GUEST, --env K=V and
@@ -119,6 +119,8 @@ def run_module(module, program, case, folder, options, instances):
         words += ["--env", f"{key}={value}"]
     if case.argv0:
         words += ["--argv0", case.argv0]
+    if options.tier:
+        words += ["--tier", options.tier]
     if program.resident or options.resident:
         words += ["--resident"]
     if program.resident:
@@ -322,6 +324,8 @@ def select(options):
                     continue
                 if options.native and not (program.native and case.native):
                     continue
+                if options.tier and program.resident:
+                    continue
                 if case.only and not options.native and module != f"{program.name}.{case.only}":
                     continue
                 for instances in options.instances:
@@ -340,6 +344,7 @@ def main():
     parser.add_argument("--instances", type=lambda text: [int(n) for n in text.split(",")], default=[1])
     parser.add_argument("--first", action="store_true", help="only the first case of each program of examples/")
     parser.add_argument("--resident", action="store_true", help="programs that do not need it too")
+    parser.add_argument("--tier", help="how to run; only programs that need no machine")
     parser.add_argument("--grouped", action="store_true", help="many processes without --out")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -262,6 +262,9 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;
     RunReport told{options.command, {}};
+    told.tier = tier_name(jobs[0].tier);
+    for (const RunOptions& job : jobs)
+        if (tier_name(job.tier) != told.tier) told.tier = "several";
     told.slots = results[0].slots();
     told.busy = results[0].lanes_busy();
     for (u32 i = 0; i < jobs.size(); i++) {

@@ -47,6 +47,11 @@ struct RunOptions {
     std::optional<u64> machine_memory;  // bytes for programs and processes
 };
 
+// What --tier names, if it is one.
+std::optional<gpurun_tier> tier_of(const std::string& name);
+// The one that runs, by its name.
+std::string tier_name(const std::string& asked);
+
 // The module, which is a program unless --invoke names a function.
 Result<api::Module> load_module(const RunOptions& options);
 // --stdin: what is in the file, if there is one.
@@ -101,8 +106,8 @@ int inspect_dump(const InspectOptions& options);
 // Opens a device, gets it ready, and tells a person at a terminal which one it chose.
 Result<api::Device> choose_device(const std::string& id, bool for_several);
 void note_device(const std::string& wanted, const std::string& id, const std::string& name);
-int run_scripts(const std::vector<std::string>& files, const std::string& device, bool quiet,
-                bool is_watched);
+// Of the options, those that say where and how.
+int run_scripts(const std::vector<std::string>& files, const RunOptions& options, bool quiet);
 int validate_files(const std::vector<std::string>& files, bool verbose);
 int dump_files(const std::vector<std::string>& files, const engine::ObjdumpOptions& options);
 

@@ -156,8 +156,7 @@ bool is_device_name(std::string_view name) {
 
 // What is wrong with --tier. Empty: nothing.
 std::string check_tier(const std::string& tier) {
-    if (tier == "auto" || tier == "interp") return "";
-    if (tier == "native") return "--tier native is not there yet; take interp or auto";
+    if (tier_of(tier)) return "";
     return "unknown tier \"" + tier + "\"; --tier takes interp, native or auto";
 }
 
@@ -168,7 +167,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                    "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
         ->type_name("DEVICE");
     app.add_option("--tier", run.tier,
-                   "how to run: interp (the interpreter), auto (the best there is)")
+                   "how to run: interp (the interpreter), native (machine code), auto")
         ->type_name("TIER");
     add_number(app, "--instances", "N",
                "as many processes; {} in an argument is the process's number", run.instances,
@@ -405,6 +404,7 @@ int main(int argc, char** argv) {
     add_files(wast, "scripts (.wast)");
     wast->add_option("--device", run.device, "where to run: auto, cpu, cuda, cuda:N")
         ->type_name("DEVICE");
+    wast->add_option("--tier", run.tier, "how to run: interp, native, auto")->type_name("TIER");
     wast->add_flag("--poison", run.is_watched,
                    "watch over gpu-run itself: canaries and poison in its memory");
     CLI::App* batch = app.add_subcommand(
@@ -497,7 +497,11 @@ int main(int argc, char** argv) {
         map_options.has_progress = !style.is_quiet;
         return run_map(map_options);
     }
-    if (*wast) return run_scripts(files, run.device, is_quiet, run.is_watched);
+    if (*wast) {
+        if (std::string problem = check_tier(run.tier); !problem.empty())
+            return usage_error(problem);
+        return run_scripts(files, run, is_quiet);
+    }
     if (*devices) return list_devices(is_json);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);

@@ -99,7 +99,8 @@ public:
         writer.join();
         progress_.clear();
         int code = tell();
-        RunReport report{"map", {{options_.run.file, endings_}}, code, slots_, 0};
+        RunReport report{
+            "map", {{options_.run.file, endings_}}, tier_name(options_.run.tier), code, slots_, 0};
         return finish_report(options_.run.report, report, device_);
     }
 

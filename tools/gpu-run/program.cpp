@@ -34,11 +34,22 @@ void set_limits(const RunOptions& options, api::Config& config) {
     if (options.heap_words) config.heap(*options.heap_words);
     if (options.memory_bytes) config.memory(*options.memory_bytes);
     if (options.fuel) config.fuel(*options.fuel);
+    config.tier(*tier_of(options.tier));
     config.watched(options.is_watched);
     if (options.spoilt_process) config.spoil(*options.spoilt_process);
 }
 
 }  // namespace
+
+std::optional<gpurun_tier> tier_of(const std::string& name) {
+    if (name == "auto") return GPURUN_TIER_AUTO;
+    if (name == "interp") return GPURUN_TIER_INTERP;
+    if (name == "native") return GPURUN_TIER_NATIVE;
+    if (name == "alternate") return GPURUN_TIER_ALTERNATE;  // for tests
+    return std::nullopt;
+}
+
+std::string tier_name(const std::string& asked) { return asked == "auto" ? "interp" : asked; }
 
 Result<api::Module> load_module(const RunOptions& options) {
     api::Module module = TRY(attempt([&] { return api::Module::from_file(options.file); }));

@@ -95,7 +95,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
         .add_text("gpu_run", GPURUN_VERSION)
         .add_text("command", report.command)
         .add("device", device_json(device))
-        .add_text("tier", "interp")
+        .add_text("tier", report.tier)
         .add_text("layout", "linear")
         .add_count("instances", all.count())
         .add("endings", all.to_json())

@@ -38,6 +38,7 @@ struct RunReport {
     };
     std::string command;  // "run", "batch", "map"
     std::vector<Job> jobs;
+    std::string tier = "interp";
     int exit_code = 0;
     u32 slots = 1;    // processes that had memory of their own at once
     double busy = 0;  // share of the lanes' time with a process; 0: not known

@@ -111,6 +111,7 @@ Result<int> run(const RunOptions& options) {
         is_all_written &= written.ok();
     }
     RunReport told{"run", {{options.file, {}}}};
+    told.tier = tier_name(options.tier);
     told.jobs[0].endings.add(process);
     told.exit_code = say_ending(process, options);
     if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;

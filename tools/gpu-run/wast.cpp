@@ -8,10 +8,13 @@ namespace gpurun::tool {
 namespace {
 
 // Whatever keeps the file from being read counts as one failure.
-engine::ScriptReport run_script(const std::string& file, device::Device& device, bool is_watched) {
+engine::ScriptReport run_script(const std::string& file, device::Device& device,
+                                const RunOptions& run) {
     engine::ScriptOptions options;
     options.device = &device;
-    options.is_watched = is_watched;
+    options.is_watched = run.is_watched;
+    if (run.tier == "native") options.tier = device::Tier::native;
+    if (run.tier == "alternate") options.tier = device::Tier::alternate;
     options.say = [](const std::string& message) { print(message + "\n"); };
     auto unreadable = [](const Error& error) {
         finish_output(0);  // in order, where both outputs go to one place
@@ -39,14 +42,13 @@ Result<std::unique_ptr<device::Device>> open_device(const std::string& id) {
 
 }  // namespace
 
-int run_scripts(const std::vector<std::string>& files, const std::string& device_id, bool quiet,
-                bool is_watched) {
-    Result<std::unique_ptr<device::Device>> device = open_device(device_id);
+int run_scripts(const std::vector<std::string>& files, const RunOptions& options, bool quiet) {
+    Result<std::unique_ptr<device::Device>> device = open_device(options.device);
     if (!device) return input_error(device.error().to_string());
     engine::ScriptReport total;
     u32 bad_files = 0;
     for (const std::string& file : files) {
-        engine::ScriptReport report = run_script(file, **device, is_watched);
+        engine::ScriptReport report = run_script(file, **device, options);
         if (!quiet || report.failed > 0) print(file + ": " + counts(report));
         total.passed += report.passed;
         total.failed += report.failed;

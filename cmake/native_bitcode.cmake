@@ -1,0 +1,30 @@
+# src/runtime/native_bitcode.cpp, what generated code is made of, as bitcode for each target; the
+# library native_bitcode carries it inside the binary, for src/codegen.
+set(native_source ${PROJECT_SOURCE_DIR}/src/runtime/native_bitcode.cpp)
+set(NATIVE_HOST_BITCODE ${PROJECT_BINARY_DIR}/native_host.bc)
+add_custom_command(
+  OUTPUT ${NATIVE_HOST_BITCODE}
+  COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -O2 -fno-exceptions -fno-rtti -ffp-contract=off
+          -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra -Werror -Wshadow
+          -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src -emit-llvm -c
+          -MD -MF ${NATIVE_HOST_BITCODE}.d -MT ${NATIVE_HOST_BITCODE}
+          ${native_source} -o ${NATIVE_HOST_BITCODE}
+  DEPENDS ${native_source}
+  DEPFILE ${NATIVE_HOST_BITCODE}.d
+  COMMENT "Compiling src/runtime/native_bitcode.cpp for the host"
+  VERBATIM)
+add_custom_target(native_host_bitcode DEPENDS ${NATIVE_HOST_BITCODE})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/native_bitcode.cpp.in native_bitcode.cpp @ONLY)
+set_source_files_properties(${PROJECT_BINARY_DIR}/native_bitcode.cpp PROPERTIES
+                            OBJECT_DEPENDS ${NATIVE_HOST_BITCODE})
+add_library(native_bitcode STATIC ${PROJECT_BINARY_DIR}/native_bitcode.cpp)
+add_dependencies(native_bitcode native_host_bitcode)
+
+# LLVM: the shared library, or static ones where the binary goes to other machines.
+find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
+if(GPURUN_STATIC)
+  llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX OrcJIT Passes BitReader)
+else()
+  set(llvm_libraries LLVM)
+endif()
+separate_arguments(llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})

@@ -1,0 +1,59 @@
+// code -> machine code: compiles the functions of a module for a target, by LLVM. LLVM itself is
+// seen in this folder alone.
+//
+// What is compiled is the interpreter's code, so slots, positions, fuel and traps are what they are
+// there. Nothing in an image is absolute: it serves wherever its module's code lies in a store.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "translate/translate.h"
+#include "wasm/module.h"
+
+namespace gpurun::codegen {
+
+// Machine code of a module: objects that are linked with each other and with the functions of
+// abi/native_calls.def.
+struct Image {
+    struct Piece {
+        std::vector<u8> object;
+        std::string enter;         // the function that enters it, by number
+        std::vector<u32> entries;  // number -> position, relative to the module's code
+    };
+    std::vector<Piece> pieces;
+    u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
+};
+
+struct Options {
+    u32 threads = 0;  // 0: as many as the machine has
+};
+
+// For this machine's CPU.
+Result<Image> compile(const wasm::Module& module, const translate::Code& code,
+                      const Options& options);
+// What LLVM makes of it, before optimisation: text, a module a piece.
+Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code);
+
+// An image in memory, ready to run. Its code is gone when this is.
+class LoadedImage {
+public:
+    struct Symbol {
+        const char* name;
+        const void* address;
+    };
+    struct Entry {
+        u32 position;       // relative to the module's code
+        void* enter;  // rt::NativeEnter
+        u32 number;
+    };
+    virtual ~LoadedImage() = default;
+    virtual std::span<const Entry> entries() const = 0;
+};
+Result<std::shared_ptr<const LoadedImage>> load(const Image& image,
+                                                std::span<const LoadedImage::Symbol> symbols);
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,186 @@
+// From a module's code to an image: pieces, in parallel, each optimised and made an object.
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "abi/native.h"
+#include "base/check.h"
+#include "base/format.h"
+#include "codegen/codegen.h"
+#include "codegen/piece.h"
+#include "codegen/target.h"
+
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wall"
+#pragma clang diagnostic ignored "-Wextra"
+#pragma clang diagnostic ignored "-Wshadow"
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#pragma clang diagnostic pop
+
+namespace gpurun::codegen {
+namespace {
+
+// Words of code that a piece has about. Its size, not the number of threads, says what is in it:
+// the same module makes the same image everywhere.
+constexpr u64 piece_words = 16'000;
+
+struct Range {
+    u32 first, end;  // functions
+};
+
+std::vector<Range> split(const Program& program) {
+    std::vector<Range> ranges;
+    u32 first = program.module.imported_funcs;
+    u64 taken = 0;
+    for (u32 func = first; func < program.module.funcs.size(); func++) {
+        taken += program.end_of(func) - program.begin_of(func);
+        if (taken < piece_words && func + 1 < program.module.funcs.size()) continue;
+        ranges.push_back({first, func + 1});
+        first = func + 1;
+        taken = 0;
+    }
+    return ranges;
+}
+
+std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
+
+void fill(Piece& piece, const Range& range, usize number) {
+    for (u32 func = range.first; func < range.end; func++)
+        if (piece.program().is_compiled[func]) piece.add(func);
+    if (number == 0) piece.add_table();
+    piece.finish(enter_name(number));
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::PassBuilder builder(&machine);
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager groups;
+    llvm::ModuleAnalysisManager modules;
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(groups);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, groups, modules);
+
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    llvm::LoopPassManager loop_passes;
+    loop_passes.addPass(llvm::LoopRotatePass());
+    loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::ADCEPass());
+
+    llvm::ModulePassManager all;
+    all.addPass(llvm::AlwaysInlinerPass(false));
+    all.addPass(llvm::GlobalDCEPass());
+    all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+    all.run(module, modules);
+}
+
+// The bitcode's functions were made for any machine of the kind; ours are for this one.
+void set_machine(llvm::Module& module, const llvm::TargetMachine& machine) {
+    module.setTargetTriple(machine.getTargetTriple());
+    module.setDataLayout(machine.createDataLayout());
+    for (llvm::Function& f : module) {
+        for (const char* name : {"target-cpu", "target-features", "tune-cpu", "frame-pointer",
+                                 "stack-protector-buffer-size", "no-trapping-math"})
+            f.removeFnAttr(name);
+        f.removeFnAttr(llvm::Attribute::UWTable);
+        if (f.isDeclaration()) continue;
+        f.addFnAttr("target-cpu", machine.getTargetCPU());
+        f.addFnAttr("target-features", machine.getTargetFeatureString());
+    }
+}
+
+Result<std::vector<u8>> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    llvm::legacy::PassManager passes;
+    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
+        return Error{"LLVM cannot make objects for this machine"};
+    passes.run(module);
+    return std::vector<u8>(bytes.begin(), bytes.end());
+}
+
+Result<Image::Piece> compile_piece(const Program& program, const Target& target, const Range& range,
+                                   usize number) {
+    std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
+    Piece piece(program, target.bitcode());
+    fill(piece, range, number);
+    llvm::Module& module = piece.module();
+    set_machine(module, *machine);
+#ifndef NDEBUG
+    CHECK(!llvm::verifyModule(module, &llvm::errs()));
+#endif
+    optimise(module, *machine);
+    Image::Piece made;
+    made.object = TRY(emit(module, *machine));
+    made.enter = enter_name(number);
+    made.entries = piece.entries();
+    return made;
+}
+
+}  // namespace
+
+Result<Image> compile(const wasm::Module& module, const translate::Code& code,
+                      const Options& options) {
+    const Program program(module, code);
+    const std::vector<Range> ranges = split(program);
+    const Target& target = host_target();
+    std::vector<std::optional<Result<Image::Piece>>> made(ranges.size());
+    std::atomic<usize> next = 0;
+    auto work = [&] {
+        for (usize i; (i = next.fetch_add(1)) < ranges.size();)
+            made[i] = compile_piece(program, target, ranges[i], i);
+    };
+    const usize most =
+        options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::thread> threads;
+    for (usize i = 1; i < std::min(most, ranges.size()); i++) threads.emplace_back(work);
+    work();
+    for (std::thread& thread : threads) thread.join();
+
+    Image image;
+    for (std::optional<Result<Image::Piece>>& piece : made)
+        image.pieces.push_back(TRY(std::move(*piece)));
+    for (u32 func = module.imported_funcs; func < module.funcs.size(); func++)
+        (program.is_compiled[func] ? image.functions : image.interpreted)++;
+    return image;
+}
+
+Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code) {
+    const Program program(module, code);
+    const std::vector<Range> ranges = split(program);
+    std::string text;
+    for (usize i = 0; i < ranges.size(); i++) {
+        Piece piece(program, host_target().bitcode());
+        fill(piece, ranges[i], i);
+        llvm::raw_string_ostream out(text);
+        piece.module().print(out, nullptr);
+    }
+    return text;
+}
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,487 @@
+// The frame of a function in IR: its slots as variables, its blocks, and how it leaves.
+#include "codegen/function_builder.h"
+
+#include <algorithm>
+#include <map>
+
+#include "abi/layout.h"
+#include "base/check.h"
+
+namespace gpurun::codegen {
+
+using llvm::ArrayRef;
+using llvm::PHINode;
+using llvm::StringRef;
+using llvm::Type;
+using translate::Effects;
+
+namespace {
+
+// A cold block is fed from so many places at the most: what each adds to it is bounded.
+constexpr usize sites_per_block = 128;
+constexpr u32 no_limit = ~u32{0};
+
+}  // namespace
+
+FunctionBuilder::FunctionBuilder(Piece& piece, const Flow& flow, u32 func, Form form,
+                                 const std::vector<u32>& entries, llvm::Function* function)
+    : piece_(piece),
+      program_(piece.program()),
+      flow_(flow),
+      type_(program_.module.func_type(func)),
+      form_(form),
+      resume_positions_(entries),
+      function_(function),
+      b_(piece.context()),
+      blocks_(flow.blocks().size()),
+      rarely_(llvm::MDBuilder(piece.context()).createBranchWeights(1, 1 << 20)) {}
+
+void FunctionBuilder::build() {
+    context_ = function_->getArg(0);
+    fp_ = function_->getArg(1);
+    rp_ = function_->getArg(2);
+    first_ = new_block("first");
+    b_.SetInsertPoint(first_);
+    memory_ = new_variable(b_.getPtrTy());
+    memory_size_ = new_variable(b_.getInt64Ty());
+    quantum_ = new_variable(b_.getInt64Ty());
+    dirty_ = new_variable(b_.getInt32Ty());
+    BasicBlock* begin = new_block("begin");
+    b_.SetInsertPoint(begin);
+    load_memory();
+    load_quantum();
+    b_.CreateStore(number(0), dirty_);
+    if (form_ == Form::called)
+        begin_called();
+    else
+        begin_resumed();
+    while (!work_.empty()) {
+        u32 next = work_.back();
+        work_.pop_back();
+        build_block(next);
+    }
+    finish_sites();
+    zero_variables(form_ == Form::resumed ? begin : nullptr);
+    zero_variables(enter_);
+    b_.SetInsertPoint(first_);
+    b_.CreateBr(begin);
+}
+
+// ---- helpers -----------------------------------------------------------------------
+
+FunctionBuilder::BasicBlock* FunctionBuilder::new_block(const char* name) {
+    return BasicBlock::Create(piece_.context(), name, function_);
+}
+
+llvm::AllocaInst* FunctionBuilder::new_variable(Type* type) {
+    llvm::IRBuilder<> at(first_);
+    return at.CreateAlloca(type);
+}
+
+FunctionBuilder::Value* FunctionBuilder::load(llvm::AllocaInst* variable) {
+    return b_.CreateLoad(variable->getAllocatedType(), variable);
+}
+
+// Values are words; where the runtime's function has floats, they are the same bits.
+FunctionBuilder::Value* FunctionBuilder::runtime(StringRef name, ArrayRef<Value*> arguments) {
+    llvm::Function* callee = piece_.runtime(name);
+    llvm::FunctionType* type = callee->getFunctionType();
+    CHECK(type->getNumParams() == arguments.size());
+    llvm::SmallVector<Value*, 6> given;
+    for (usize i = 0; i < arguments.size(); i++) {
+        Type* wanted = type->getParamType(u32(i));
+        given.push_back(arguments[i]->getType() == wanted ? arguments[i]
+                                                          : b_.CreateBitCast(arguments[i], wanted));
+    }
+    Value* result = b_.CreateCall(callee, given);
+    if (result->getType()->isFloatTy()) return b_.CreateBitCast(result, b_.getInt32Ty());
+    if (result->getType()->isDoubleTy()) return b_.CreateBitCast(result, b_.getInt64Ty());
+    return result;
+}
+
+void FunctionBuilder::branch_rarely(Value* condition, BasicBlock* rare, BasicBlock* usual) {
+    b_.CreateCondBr(condition, rare, usual, rarely_);
+}
+
+FunctionBuilder::Value* FunctionBuilder::rp_here() {
+    if (handlers_.empty()) return rp();
+    return runtime("native_below", {rp(), number(u32(handlers_.size()) * record_words)});
+}
+
+void FunctionBuilder::load_memory() {
+    b_.CreateStore(runtime("native_memory", {context_}), memory_);
+    b_.CreateStore(runtime("native_memory_size", {context_}), memory_size_);
+}
+void FunctionBuilder::load_quantum() {
+    b_.CreateStore(runtime("native_quantum", {context_}), quantum_);
+}
+void FunctionBuilder::save_quantum() { runtime("native_set_quantum", {context_, load(quantum_)}); }
+
+// ---- slots -------------------------------------------------------------------------
+
+llvm::AllocaInst* FunctionBuilder::variable(SlotValue place) {
+    llvm::AllocaInst*& found = variables_[{place.slot, place.words}];
+    if (!found) {
+        found = new_variable(piece_.type_of(place.words));
+        variable_places_.push_back(place);
+    }
+    return found;
+}
+
+FunctionBuilder::Value* FunctionBuilder::read_word(u32 slot) {
+    switch (states_[slot]) {
+        case Held::nothing: CHECK(false); return nullptr;
+        case Held::zero: return number(0);
+        case Held::word: return load(variable({slot, 1}));
+        case Held::low: return b_.CreateTrunc(load(variable({slot, 2})), b_.getInt32Ty());
+        case Held::high:
+            return b_.CreateTrunc(b_.CreateLShr(load(variable({slot - 1, 2})), 32),
+                                  b_.getInt32Ty());
+        default: break;
+    }
+    const u32 lane = u32(states_[slot]) - u32(Held::v0);
+    return b_.CreateExtractElement(load(variable({slot - lane, 4})), u64(lane));
+}
+
+FunctionBuilder::Value* FunctionBuilder::read(u32 slot, u32 words) {
+    if (words == 1) return read_word(slot);
+    SlotValue place = value_around(states_, slot);
+    if (place.slot == slot && place.words == words) return load(variable(place));
+    // In pieces, as whoever wrote it did.
+    if (words == 2) {
+        Value* low = b_.CreateZExt(read_word(slot), b_.getInt64Ty());
+        Value* high = b_.CreateZExt(read_word(slot + 1), b_.getInt64Ty());
+        return b_.CreateOr(low, b_.CreateShl(high, 32));
+    }
+    Value* vector = llvm::PoisonValue::get(piece_.type_of(4));
+    for (u32 i = 0; i < 4; i++)
+        vector = b_.CreateInsertElement(vector, read_word(slot + i), u64(i));
+    return vector;
+}
+
+void FunctionBuilder::write(u32 slot, u32 words, Value* value) {
+    b_.CreateStore(value, variable({slot, words}));
+    hold(states_, {slot, words});
+}
+
+FunctionBuilder::Value* FunctionBuilder::get_slot(Value* fp, u32 slot, u32 words) {
+    StringRef name = words == 1 ? "native_get_32" : words == 2 ? "native_get_64" : "native_get_128";
+    return runtime(name, {fp, number(slot)});
+}
+
+void FunctionBuilder::set_slot(Value* fp, u32 slot, u32 words, Value* value) {
+    StringRef name = words == 1 ? "native_set_32" : words == 2 ? "native_set_64" : "native_set_128";
+    runtime(name, {fp, number(slot), value});
+}
+
+void FunctionBuilder::write_to_frame(u32 slot, u32 words) {
+    set_slot(fp_, slot, words, read(slot, words));
+}
+
+// Locals may be read as zero, whatever kind of value they turn out to be.
+void FunctionBuilder::zero_variables(BasicBlock* block) {
+    if (!block) return;
+    const u64 enter = program_.code.words[flow_.begin()];
+    const u32 begin = a_of(enter), end = begin + b_of(enter);
+    llvm::IRBuilder<> at(block, block->getFirstInsertionPt());
+    for (SlotValue place : variable_places_)
+        if (place.slot >= begin && place.slot + place.words <= end)
+            at.CreateStore(llvm::Constant::getNullValue(piece_.type_of(place.words)),
+                           variable(place));
+}
+
+// ---- leaving -----------------------------------------------------------------------
+
+// Ends the block: goes to the cold block with what is live.
+void FunctionBuilder::leave(Value* why, Value* position, const SlotSet& live, u32 limit,
+                            bool is_caller) {
+    if (sites_.size() % sites_per_block == 0) cold_blocks_.push_back(new_block("cold"));
+    Site site{b_.GetInsertBlock(),
+              why,
+              position,
+              load(quantum_),
+              load(dirty_),
+              u32(handlers_.size()),
+              limit,
+              is_caller,
+              {}};
+    for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
+        if (!live.has(slot) || states_[slot] == Held::nothing) {
+            slot++;
+            continue;
+        }
+        SlotValue place = value_around(states_, slot);
+        site.values.push_back({place, read(place.slot, place.words)});
+        slot = place.slot + place.words;
+    }
+    b_.CreateBr(cold_blocks_.back());
+    sites_.push_back(std::move(site));
+}
+
+void FunctionBuilder::leave_here(NativeStatus s) {
+    leave(status(s), number(position_), lives_[index_], no_limit, false);
+}
+
+void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
+    BasicBlock *rare = new_block("leave"), *usual = new_block("on");
+    branch_rarely(condition, rare, usual);
+    b_.SetInsertPoint(rare);
+    leave_here(s);
+    b_.SetInsertPoint(usual);
+}
+
+void FunctionBuilder::finish_sites() {
+    for (usize i = 0; i < cold_blocks_.size(); i++) {
+        usize first = i * sites_per_block;
+        build_cold(cold_blocks_[i],
+                   ArrayRef(sites_).slice(first, std::min(sites_per_block, sites_.size() - first)));
+    }
+}
+
+void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
+    // A place that always holds the same kind of value is written as that; others word by word.
+    std::map<u32, u32> words_at;                  // first slot -> words
+    std::vector<u32> kind_of(flow_.slots() + 4);  // slot -> 1 + its place, or mixed
+    constexpr u32 mixed = ~u32{0};
+    for (const Site& site : sites)
+        for (const Site::Live& live : site.values)
+            for (u32 i = 0; i < live.place.words; i++) {
+                u32& kind = kind_of[live.place.slot + i];
+                u32 mine = 1 + live.place.slot * 8 + live.place.words;
+                kind = kind == 0 || kind == mine ? mine : mixed;
+            }
+    auto is_whole = [&](SlotValue place) {
+        for (u32 i = 0; i < place.words; i++)
+            if (kind_of[place.slot + i] == mixed) return false;
+        return true;
+    };
+    for (const Site& site : sites)
+        for (const Site::Live& live : site.values) {
+            if (is_whole(live.place)) {
+                words_at[live.place.slot] = live.place.words;
+            } else {
+                for (u32 i = 0; i < live.place.words; i++) words_at[live.place.slot + i] = 1;
+            }
+        }
+
+    b_.SetInsertPoint(cold);
+    const u32 count = u32(sites.size());
+    auto phi = [&](Type* type) { return b_.CreatePHI(type, count); };
+    PHINode *why = phi(b_.getInt32Ty()), *position = phi(b_.getInt32Ty()),
+            *quantum = phi(b_.getInt64Ty()), *dirty = phi(b_.getInt32Ty()),
+            *handlers = phi(b_.getInt32Ty()), *limit = phi(b_.getInt32Ty()),
+            *is_caller = phi(b_.getInt1Ty());
+    std::map<u32, PHINode*> values;
+    for (auto [slot, words] : words_at) values[slot] = phi(piece_.type_of(words));
+    u32 least_limit = no_limit;
+    for (const Site& site : sites) {
+        why->addIncoming(site.status, site.from);
+        position->addIncoming(site.position, site.from);
+        quantum->addIncoming(site.quantum, site.from);
+        dirty->addIncoming(site.dirty, site.from);
+        handlers->addIncoming(number(site.handlers * record_words), site.from);
+        limit->addIncoming(number(site.limit), site.from);
+        is_caller->addIncoming(b_.getInt1(site.is_caller), site.from);
+        least_limit = std::min(least_limit, site.limit);
+        std::map<u32, Value*> mine;
+        llvm::IRBuilder<> at(site.from->getTerminator());
+        for (const Site::Live& live : site.values) {
+            if (is_whole(live.place)) {
+                mine[live.place.slot] = live.value;
+                continue;
+            }
+            for (u32 i = 0; i < live.place.words; i++) {
+                Value* word = live.value;
+                if (live.place.words == 2)
+                    word = at.CreateTrunc(i ? at.CreateLShr(word, 32) : word, at.getInt32Ty());
+                if (live.place.words == 4) word = at.CreateExtractElement(word, u64(i));
+                mine[live.place.slot + i] = word;
+            }
+        }
+        for (auto [slot, node] : values) {
+            auto found = mine.find(slot);
+            node->addIncoming(
+                found == mine.end() ? llvm::PoisonValue::get(node->getType()) : found->second,
+                site.from);
+        }
+    }
+    runtime("native_set_quantum", {context_, quantum});
+    runtime("native_add_dirty", {context_, dirty});
+    BasicBlock* last = new_block("left");
+    for (auto [slot, node] : values) {
+        if (slot + words_at[slot] > least_limit) {
+            BasicBlock* store = new_block("slot");
+            b_.CreateCondBr(b_.CreateICmpUGT(limit, number(slot)), store, last);
+            b_.SetInsertPoint(store);
+        }
+        set_slot(fp_, slot, words_at[slot], node);
+    }
+    b_.CreateBr(last);
+    b_.SetInsertPoint(last);
+    BasicBlock *as_caller = new_block("caller"), *as_innermost = new_block("innermost"),
+               *end = new_block("end");
+    Value* my_rp = runtime("native_below", {rp(), handlers});
+    b_.CreateCondBr(is_caller, as_caller, as_innermost);
+    b_.SetInsertPoint(as_caller);
+    Value* record = runtime("native_below", {my_rp, number(record_words)});
+    runtime("native_record", {context_, fp_, record, position, number(0)});
+    b_.CreateBr(end);
+    b_.SetInsertPoint(as_innermost);
+    runtime("native_leave", {context_, fp_, my_rp, position});
+    b_.CreateBr(end);
+    b_.SetInsertPoint(end);
+    if (form_ == Form::resumed) {
+        b_.CreateRet(why);
+        return;
+    }
+    Value* result = llvm::PoisonValue::get(function_->getReturnType());
+    b_.CreateRet(b_.CreateInsertValue(result, why, 0u));
+}
+
+// Returns to whoever entered this function.
+void FunctionBuilder::give_back(Value* why, ArrayRef<Value*> results) {
+    save_quantum();
+    runtime("native_add_dirty", {context_, load(dirty_)});
+    is_open_ = false;
+    if (form_ == Form::resumed) {
+        u32 slot = 0;
+        for (usize i = 0; i < results.size(); i++) {
+            const u32 words = translate::words_of(type_.results[i]);
+            set_slot(fp_, slot, words, results[i]);
+            slot += words;
+        }
+        b_.CreateRet(why);
+        return;
+    }
+    Value* all = llvm::PoisonValue::get(function_->getReturnType());
+    all = b_.CreateInsertValue(all, why, 0u);
+    for (usize i = 0; i < results.size(); i++)
+        all = b_.CreateInsertValue(all, results[i], u32(i + 1));
+    b_.CreateRet(all);
+}
+
+// ---- blocks ------------------------------------------------------------------------
+
+void FunctionBuilder::begin_called() {
+    states_.assign(flow_.slots(), Held::nothing);
+    u32 slot = 0, number = 3;
+    for (wasm::ValType type : type_.params) {
+        const u32 words = translate::words_of(type);
+        write(slot, words, function_->getArg(number++));
+        slot += words;
+    }
+    b_.CreateBr(block(0));
+}
+
+void FunctionBuilder::begin_resumed() {
+    bool has_handlers = false;
+    for (u32 position : resume_positions_)
+        has_handlers |= !flow_.blocks()[flow_.block_at(position)].handlers.empty();
+    if (has_handlers) {
+        rp_variable_ = new_variable(b_.getPtrTy());
+        b_.CreateStore(rp_, rp_variable_);
+    }
+    BasicBlock* nowhere = new_block("nowhere");
+    llvm::SwitchInst* which =
+        b_.CreateSwitch(function_->getArg(3), nowhere, u32(resume_positions_.size()));
+    b_.SetInsertPoint(nowhere);
+    b_.CreateUnreachable();
+    for (u32 i = 0; i < resume_positions_.size(); i++) {
+        const u32 target = flow_.block_at(resume_positions_[i]);
+        const FlowBlock& at = flow_.blocks()[target];
+        BasicBlock* entry = new_block("resume");
+        which->addCase(b_.getInt32(i), entry);
+        b_.SetInsertPoint(entry);
+        for (u32 slot = 0; slot < flow_.slots();) {
+            const Held held = at.states[slot];
+            if (!at.live.has(slot) || held == Held::nothing || held == Held::zero) {
+                slot++;
+                continue;
+            }
+            SlotValue place = value_around(at.states, slot);
+            if (place.words == 1)
+                resume_word(slot, held);
+            else
+                b_.CreateStore(get_slot(fp_, place.slot, place.words), variable(place));
+            slot = place.slot + place.words;
+        }
+        if (!at.handlers.empty()) {
+            Value* above =
+                runtime("native_slot", {rp_, number(u32(at.handlers.size()) * record_words)});
+            b_.CreateStore(above, rp_variable_);
+            runtime("native_set_rp", {context_, above});
+        }
+        b_.CreateBr(block(target));
+    }
+}
+
+// A word of which the rest of the value is gone.
+void FunctionBuilder::resume_word(u32 slot, Held held) {
+    Value* word = get_slot(fp_, slot, 1);
+    if (held == Held::word) {
+        b_.CreateStore(word, variable({slot, 1}));
+    } else if (held == Held::low || held == Held::high) {
+        const u32 part = u32(held) - u32(Held::low);
+        Value* wide = b_.CreateShl(b_.CreateZExt(word, b_.getInt64Ty()), part * 32);
+        b_.CreateStore(wide, variable({slot - part, 2}));
+    } else {
+        const u32 lane = u32(held) - u32(Held::v0);
+        llvm::AllocaInst* vector = variable({slot - lane, 4});
+        b_.CreateStore(b_.CreateInsertElement(load(vector), word, u64(lane)), vector);
+    }
+}
+
+// Before the block ends: slots that hold something else where it goes on.
+void FunctionBuilder::meet_successors() {
+    for (u32 next : current_->successors) {
+        const FlowBlock& target = flow_.blocks()[next];
+        for (u32 slot = 0; slot < flow_.slots(); slot++)
+            if (target.states[slot] == Held::word && states_[slot] != Held::word &&
+                states_[slot] != Held::zero && target.live.has(slot))
+                b_.CreateStore(read_word(slot), variable({slot, 1}));
+    }
+}
+
+FunctionBuilder::BasicBlock* FunctionBuilder::block(u32 number) {
+    if (!blocks_[number]) {
+        blocks_[number] = new_block("block");
+        work_.push_back(number);
+    }
+    return blocks_[number];
+}
+
+void FunctionBuilder::build_block(u32 number) {
+    current_ = &flow_.blocks()[number];
+    states_ = current_->states;
+    handlers_ = current_->handlers;
+    CHECK(!states_.empty());
+    lives_ = flow_.live_before(*current_);
+    index_ = 0;
+    position_ = current_->begin;
+    is_open_ = true;
+    b_.SetInsertPoint(block(number));
+    if (current_->loop_words > 0) build_loop_head(*current_);
+    for (; is_open_ && position_ < current_->end; index_++) {
+        program_.effects.look(position_, e_);
+        if (!e_.targets.empty()) meet_successors();
+        build_instr();
+        position_ += e_.words;
+    }
+    if (!is_open_) return;
+    meet_successors();
+    go_to(current_->end);
+}
+
+// Every turn takes from the quantum what the interpreter would.
+void FunctionBuilder::build_loop_head(const FlowBlock& head) {
+    Value* left = load(quantum_);
+    leave_if(b_.CreateICmpSLT(left, b_.getInt64(0)), NativeStatus::yield);
+    b_.CreateStore(b_.CreateSub(left, b_.getInt64(head.loop_words)), quantum_);
+}
+
+void FunctionBuilder::go_to(u32 position) {
+    b_.CreateBr(block(flow_.block_at(position)));
+    is_open_ = false;
+}
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,139 @@
+// The IR of one function. Private to src/codegen.
+//
+// A slot is a variable for each kind of value that it holds; LLVM makes registers of them. Whatever
+// is rare leaves: a cold block of the function, fed from all places that leave, writes the slots
+// that are live there into the frame and returns (abi/native.h). A function with loops or handlers
+// has a second form that goes on at one of those, with its slots in the frame.
+#pragma once
+
+#include "abi/native.h"
+#include "codegen/flow.h"
+#include "codegen/piece.h"
+
+namespace gpurun::codegen {
+
+class FunctionBuilder {
+public:
+    enum class Form : u8 {
+        called,   // arguments and results by value
+        resumed,  // entered by number, at one of `entries`; results go into slots
+    };
+
+    FunctionBuilder(Piece& piece, const Flow& flow, u32 func, Form form,
+                    const std::vector<u32>& entries, llvm::Function* function);
+    void build();
+
+private:
+    using Value = llvm::Value;
+    using BasicBlock = llvm::BasicBlock;
+    using SlotValue = translate::SlotValue;
+
+    // Where the function may leave, and what it takes with it.
+    struct Site {
+        BasicBlock* from;
+        Value *status, *position, *quantum, *dirty;
+        u32 handlers;    // open there
+        u32 limit;       // slots from here on are another's
+        bool is_caller;  // its callee has left: a record is due
+        struct Live {
+            SlotValue place;
+            Value* value;
+        };
+        std::vector<Live> values;
+    };
+
+    // ---- helpers
+    Value* runtime(llvm::StringRef name, llvm::ArrayRef<Value*> arguments);
+    Value* number(u32 n) { return b_.getInt32(n); }
+    Value* status(NativeStatus s) { return number(u32(s)); }
+    BasicBlock* new_block(const char* name);
+    void branch_rarely(Value* condition, BasicBlock* rare, BasicBlock* usual);
+    Value* rp() { return rp_variable_ ? load(rp_variable_) : rp_; }
+    Value* rp_here();  // below the open handlers
+    Value* load(llvm::AllocaInst* variable);
+    llvm::AllocaInst* new_variable(llvm::Type* type);
+
+    // ---- slots
+    llvm::AllocaInst* variable(SlotValue place);
+    Value* read(u32 slot, u32 words);
+    Value* read_word(u32 slot);
+    void write(u32 slot, u32 words, Value* value);
+    Value* get_slot(Value* fp, u32 slot, u32 words);
+    void set_slot(Value* fp, u32 slot, u32 words, Value* value);
+    void write_to_frame(u32 slot, u32 words);
+    void zero_variables(BasicBlock* block);
+
+    // ---- leaving
+    void leave(Value* status, Value* position, const SlotSet& live, u32 limit, bool is_caller);
+    void leave_here(NativeStatus s);
+    void leave_if(Value* condition, NativeStatus s);
+    void finish_sites();
+    void build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites);
+    void give_back(Value* status, llvm::ArrayRef<Value*> results);
+
+    // ---- blocks
+    void begin_called();
+    void begin_resumed();
+    void resume_word(u32 slot, Held held);
+    void meet_successors();
+    BasicBlock* block(u32 number);
+    void build_block(u32 number);
+    void build_loop_head(const FlowBlock& block);
+    void go_to(u32 position);
+    void load_memory();
+    void load_quantum();
+    void save_quantum();
+
+    // ---- instructions
+    void build_instr();
+    bool build_number(CodeOp op);
+    bool build_access(CodeOp op);
+    void build_move(CodeOp op);
+    void build_branch(Value* condition, u32 target);
+    void build_enter();
+    void build_return(CodeOp op);
+    void build_operate();
+    void build_call(CodeOp op);
+    void build_own_call(Value* callee, const wasm::FuncType& type);
+    void build_other_call(Value* ref);
+    void build_tail_call(CodeOp op);
+    void leave_as_caller(Value* status);
+    void read_results();
+    Value* access_at(u32 width, bool is_write, bool is_aligned);
+    u64 code_word(u32 index) const { return program_.code.words[position_ + index]; }
+
+    Piece& piece_;
+    const Program& program_;
+    const Flow& flow_;
+    const wasm::FuncType& type_;
+    const Form form_;
+    const std::vector<u32>& resume_positions_;
+    llvm::Function* function_;
+    llvm::IRBuilder<> b_;
+
+    Value *context_ = nullptr, *fp_ = nullptr, *rp_ = nullptr;
+    llvm::AllocaInst* rp_variable_ = nullptr;  // where it differs by entry
+    llvm::AllocaInst *memory_ = nullptr, *memory_size_ = nullptr, *quantum_ = nullptr,
+                     *dirty_ = nullptr;
+    BasicBlock* first_ = nullptr;  // of all: variables
+    BasicBlock* enter_ = nullptr;  // the one that zeroes locals
+    llvm::DenseMap<std::pair<u32, u32>, llvm::AllocaInst*> variables_;
+    std::vector<SlotValue> variable_places_;
+    std::vector<BasicBlock*> blocks_;  // by number in the flow; null: not needed yet
+    std::vector<u32> work_;            // blocks to be built
+    std::vector<Site> sites_;
+    std::vector<BasicBlock*> cold_blocks_;
+    llvm::MDNode* rarely_ = nullptr;
+
+    // Where we are.
+    u32 position_ = 0;
+    translate::Effects e_;
+    SlotStates states_;
+    std::vector<u32> handlers_;
+    std::vector<SlotSet> lives_;  // before each instruction of the block
+    usize index_ = 0;             // the instruction's number in the block
+    const FlowBlock* current_ = nullptr;
+    bool is_open_ = false;  // the block has no end yet
+};
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,149 @@
+// The CPU as a target, and images in its memory: linked by ORC, with the runtime's functions alone.
+#include <dlfcn.h>
+
+#include <mutex>
+
+#include "codegen/codegen.h"
+#include "codegen/target.h"
+
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wall"
+#pragma clang diagnostic ignored "-Wextra"
+#pragma clang diagnostic ignored "-Wshadow"
+#include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
+#include <llvm/ExecutionEngine/Orc/MapperJITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/MemoryMapper.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+#pragma clang diagnostic pop
+
+// The bitcode that the build embeds.
+extern "C" const gpurun::u8 gpurun_native_host_bitcode[], gpurun_native_host_bitcode_end[];
+
+namespace gpurun::codegen {
+namespace {
+
+void begin_llvm() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llvm::InitializeNativeTarget();
+        llvm::InitializeNativeTargetAsmPrinter();
+    });
+}
+
+class HostTarget final : public Target {
+public:
+    std::span<const u8> bitcode() const override {
+        return {gpurun_native_host_bitcode, gpurun_native_host_bitcode_end};
+    }
+
+    Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const override {
+        begin_llvm();
+        llvm::Triple triple(llvm::sys::getProcessTriple());
+        std::string problem, features;
+        const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, problem);
+        if (!target) return Error{"LLVM does not know this machine: " + problem};
+        for (const auto& [name, has] : llvm::sys::getHostCPUFeatures())
+            features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") + name.str();
+        llvm::TargetOptions options;
+        options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+        return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+            triple, llvm::sys::getHostCPUName(), features, options, llvm::Reloc::PIC_,
+            llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+    }
+};
+
+Error llvm_error(const char* what, llvm::Error error) {
+    return {std::string(what) + ": " + llvm::toString(std::move(error))};
+}
+
+// What LLVM's own code may call for an instruction that the CPU lacks.
+constexpr const char* library_functions[] = {
+    "memcpy", "memmove", "memset", "ceil",      "ceilf",      "floor",     "floorf",    "trunc",
+    "truncf", "rint",    "rintf",  "nearbyint", "nearbyintf", "roundeven", "roundevenf"};
+
+class HostImage final : public LoadedImage {
+public:
+    static Result<std::shared_ptr<const LoadedImage>> make(const Image& image,
+                                                           std::span<const Symbol> symbols) {
+        begin_llvm();
+        auto made = std::make_shared<HostImage>();
+        auto control = llvm::orc::SelfExecutorProcessControl::Create();
+        if (!control) return llvm_error("cannot load machine code", control.takeError());
+        made->session_ = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
+        std::string problems;
+        made->session_->setErrorReporter(
+            [&](llvm::Error e) { problems += llvm::toString(std::move(e)) + "; "; });
+        llvm::orc::ExecutionSession& session = *made->session_;
+        // One piece of address space for all: they reach each other by 32-bit distances.
+        usize room = 1 << 20;
+        for (const Image::Piece& piece : image.pieces) room += 2 * piece.object.size();
+        auto memory = llvm::orc::MapperJITLinkMemoryManager::CreateWithMapper<
+            llvm::orc::InProcessMemoryMapper>((room + 0xfffff) & ~usize{0xfffff});
+        if (!memory) return llvm_error("cannot load machine code", memory.takeError());
+        made->layer_ = std::make_unique<llvm::orc::ObjectLinkingLayer>(session, std::move(*memory));
+        auto library = session.createJITDylib("image");
+        if (!library) return llvm_error("cannot load machine code", library.takeError());
+
+        llvm::orc::SymbolMap known;
+        auto add = [&](const char* name, const void* address) {
+            known[session.intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                                           llvm::JITSymbolFlags::Exported};
+        };
+        for (const Symbol& symbol : symbols) add(symbol.name, symbol.address);
+        for (const char* name : library_functions)
+            if (const void* address = dlsym(RTLD_DEFAULT, name)) add(name, address);
+        if (llvm::Error e = library->define(llvm::orc::absoluteSymbols(std::move(known))))
+            return llvm_error("cannot load machine code", std::move(e));
+        for (const Image::Piece& piece : image.pieces) {
+            llvm::StringRef bytes(reinterpret_cast<const char*>(piece.object.data()),
+                                  piece.object.size());
+            if (llvm::Error e = made->layer_->add(
+                    *library, llvm::MemoryBuffer::getMemBufferCopy(bytes, piece.enter)))
+                return llvm_error("cannot load machine code", std::move(e));
+        }
+        for (const Image::Piece& piece : image.pieces) {
+            auto found = session.lookup({&*library}, piece.enter);
+            if (!found) {
+                llvm::consumeError(found.takeError());
+                return Error{"cannot link machine code: " + problems};
+            }
+            void* enter = found->getAddress().toPtr<void*>();
+            for (u32 number = 0; number < piece.entries.size(); number++)
+                made->entries_.push_back({piece.entries[number], enter, number});
+        }
+        made->session_->setErrorReporter([](llvm::Error e) { llvm::consumeError(std::move(e)); });
+        return std::shared_ptr<const LoadedImage>(std::move(made));
+    }
+
+    ~HostImage() override {
+        if (session_)
+            if (llvm::Error e = session_->endSession()) llvm::consumeError(std::move(e));
+    }
+
+    std::span<const Entry> entries() const override { return entries_; }
+
+private:
+    std::unique_ptr<llvm::orc::ExecutionSession> session_;
+    std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer_;
+    std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+const Target& host_target() {
+    static const HostTarget target;
+    return target;
+}
+
+Result<std::shared_ptr<const LoadedImage>> load(const Image& image,
+                                                std::span<const LoadedImage::Symbol> symbols) {
+    return HostImage::make(image, symbols);
+}
+
+}  // namespace gpurun::codegen

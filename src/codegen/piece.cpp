@@ -1,0 +1,230 @@
+// Functions and what they share: the runtime's part, the table of functions, the way in.
+#include "codegen/piece.h"
+
+#include <algorithm>
+
+#include "abi/native.h"
+#include "base/check.h"
+#include "codegen/function_builder.h"
+
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wall"
+#pragma clang diagnostic ignored "-Wextra"
+#pragma clang diagnostic ignored "-Wshadow"
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/Constants.h>
+#pragma clang diagnostic pop
+
+namespace gpurun::codegen {
+namespace {
+
+// Larger functions stay in the interpreter: what LLVM takes for one grows faster than it does.
+constexpr u64 max_function_words = 200'000;
+constexpr u64 max_function_cells = u64{1} << 28;  // words times slots
+
+constexpr const char* table_name = "gpurun_functions";
+
+bool is_tail_call(CodeOp op) {
+    return op == CodeOp::return_call || op == CodeOp::return_call_import ||
+           op == CodeOp::return_call_indirect || op == CodeOp::return_call_ref;
+}
+
+}  // namespace
+
+Program::Program(const wasm::Module& m, const translate::Code& c)
+    : module(m), code(c), effects(m, c), is_compiled(m.funcs.size()) {
+    translate::Effects e;
+    for (u32 func = m.imported_funcs; func < m.funcs.size(); func++) {
+        const u64 words = end_of(func) - begin_of(func);
+        is_compiled[func] = words <= max_function_words &&
+                            words * c_of(c.words[begin_of(func)]) <= max_function_cells;
+        for (u32 at = begin_of(func); at < end_of(func) && !has_tail_calls; at += e.words) {
+            effects.look(at, e);
+            has_tail_calls = is_tail_call(CodeOp(op_of(c.words[at])));
+        }
+    }
+}
+
+u32 Program::end_of(u32 func) const {
+    return func + 1 < code.entries.size() ? code.entries[func + 1] : code.instantiate;
+}
+
+Piece::Piece(const Program& program, std::span<const u8> bitcode) : program_(program) {
+    llvm::MemoryBufferRef buffer(
+        llvm::StringRef(reinterpret_cast<const char*>(bitcode.data()), bitcode.size()), "runtime");
+    llvm::Expected<std::unique_ptr<llvm::Module>> loaded =
+        llvm::getLazyBitcodeModule(buffer, context_);
+    CHECK(bool(loaded));
+    module_ = std::move(*loaded);
+    module_->setSourceFileName("module");
+    module_->setModuleIdentifier("module");
+}
+
+llvm::Function* Piece::runtime(llvm::StringRef name) {
+    llvm::Function* found = module_->getFunction(name);
+    CHECK(found);
+    return found;
+}
+
+llvm::Type* Piece::type_of(u32 words) {
+    if (words == 1) return llvm::Type::getInt32Ty(context_);
+    if (words == 2) return llvm::Type::getInt64Ty(context_);
+    return llvm::FixedVectorType::get(llvm::Type::getInt32Ty(context_), 4);
+}
+
+llvm::StructType* Piece::results_of(const wasm::FuncType& type) {
+    llvm::SmallVector<llvm::Type*, 4> types = {llvm::Type::getInt32Ty(context_)};
+    for (wasm::ValType result : type.results) types.push_back(type_of(translate::words_of(result)));
+    return llvm::StructType::get(context_, types);
+}
+
+llvm::FunctionType* Piece::type_of(const wasm::FuncType& type) {
+    llvm::Type* pointer = llvm::PointerType::get(context_, 0);
+    llvm::SmallVector<llvm::Type*, 8> types = {pointer, pointer, pointer};
+    for (wasm::ValType param : type.params) types.push_back(type_of(translate::words_of(param)));
+    return llvm::FunctionType::get(results_of(type), types, false);
+}
+
+llvm::Function* Piece::function(u32 func) {
+    const std::string name = "f" + std::to_string(func);
+    if (llvm::Function* found = module_->getFunction(name)) return found;
+    llvm::Function* made = llvm::Function::Create(type_of(program_.module.func_type(func)),
+                                                  llvm::Function::ExternalLinkage, name, *module_);
+    made->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    made->setDSOLocal(true);
+    made->setDoesNotThrow();
+    return made;
+}
+
+llvm::GlobalVariable* Piece::table() {
+    if (llvm::GlobalVariable* found = module_->getNamedGlobal(table_name)) return found;
+    auto* type =
+        llvm::ArrayType::get(llvm::PointerType::get(context_, 0), program_.module.funcs.size());
+    auto* made = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::ExternalLinkage,
+                                          nullptr, table_name);
+    made->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    made->setDSOLocal(true);
+    return made;
+}
+
+void Piece::add_table() {
+    std::vector<llvm::Constant*> functions;
+    auto* pointer = llvm::PointerType::get(context_, 0);
+    for (u32 func = 0; func < program_.module.funcs.size(); func++)
+        functions.push_back(program_.is_compiled[func]
+                                ? static_cast<llvm::Constant*>(function(func))
+                                : llvm::ConstantPointerNull::get(pointer));
+    llvm::GlobalVariable* made = table();
+    made->setInitializer(
+        llvm::ConstantArray::get(llvm::cast<llvm::ArrayType>(made->getValueType()), functions));
+}
+
+void Piece::add(u32 func) {
+    const u32 begin = program_.begin_of(func);
+    const Flow flow(program_.effects, func, begin, program_.end_of(func));
+    FunctionBuilder(*this, flow, func, FunctionBuilder::Form::called, {}, function(func)).build();
+    std::vector<u32> resumes;
+    for (const FlowBlock& block : flow.blocks())
+        if (!block.states.empty() && (block.loop_words > 0 || block.is_handler))
+            resumes.push_back(block.begin);
+    // The interpreter's calls end behind `enter`. Unless that is a loop's head as well, the frame
+    // is there as `enter` makes it, which may be done again.
+    for (u32 position : {begin, begin + 1}) {
+        if (std::ranges::find(resumes, position) != resumes.end()) continue;
+        entries_.push_back({func, nullptr, 0});
+        entry_positions_.push_back(position);
+    }
+    if (resumes.empty()) return;
+    llvm::Type* word = llvm::Type::getInt32Ty(context_);
+    llvm::Type* pointer = llvm::PointerType::get(context_, 0);
+    llvm::Function* resume = llvm::Function::Create(
+        llvm::FunctionType::get(word, {pointer, pointer, pointer, word}, false),
+        llvm::Function::InternalLinkage, "f" + std::to_string(func) + ".resume", *module_);
+    resume->setDoesNotThrow();
+    FunctionBuilder(*this, flow, func, FunctionBuilder::Form::resumed, resumes, resume).build();
+    for (u32 i = 0; i < resumes.size(); i++) {
+        entries_.push_back({func, resume, i});
+        entry_positions_.push_back(resumes[i]);
+    }
+}
+
+// enter(context, fp, rp, number): arguments and results in slots.
+void Piece::finish(const std::string& enter) {
+    llvm::IRBuilder<> b(context_);
+    llvm::Type* pointer = b.getPtrTy();
+    llvm::Function* made = llvm::Function::Create(
+        llvm::FunctionType::get(b.getInt32Ty(), {pointer, pointer, pointer, b.getInt32Ty()}, false),
+        llvm::Function::ExternalLinkage, enter, *module_);
+    made->setDoesNotThrow();
+    auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, made); };
+    llvm::BasicBlock *first = block("first"), *nowhere = block("nowhere");
+    b.SetInsertPoint(nowhere);
+    b.CreateUnreachable();
+    b.SetInsertPoint(first);
+    llvm::Value *context = made->getArg(0), *fp = made->getArg(1), *rp = made->getArg(2);
+    llvm::SwitchInst* which = b.CreateSwitch(made->getArg(3), nowhere, u32(entries_.size()));
+    auto slot_name = [](const char* what, u32 words) {
+        return std::string("native_") + what + (words == 1 ? "_32" : words == 2 ? "_64" : "_128");
+    };
+    llvm::DenseMap<u32, llvm::BasicBlock*> beginnings;  // by function
+    for (u32 number = 0; number < entries_.size(); number++) {
+        const Entry& entry = entries_[number];
+        if (!entry.resume && beginnings.contains(entry.func)) {
+            which->addCase(b.getInt32(number), beginnings[entry.func]);
+            continue;
+        }
+        llvm::BasicBlock* at = block("entry");
+        which->addCase(b.getInt32(number), at);
+        b.SetInsertPoint(at);
+        if (entry.resume) {
+            b.CreateRet(b.CreateCall(entry.resume, {context, fp, rp, b.getInt32(entry.number)}));
+            continue;
+        }
+        beginnings[entry.func] = at;
+        const wasm::FuncType& type = program_.module.func_type(entry.func);
+        llvm::SmallVector<llvm::Value*, 8> arguments = {context, fp, rp};
+        u32 slot = 0;
+        for (wasm::ValType param : type.params) {
+            const u32 words = translate::words_of(param);
+            arguments.push_back(
+                b.CreateCall(runtime(slot_name("get", words)), {fp, b.getInt32(slot)}));
+            slot += words;
+        }
+        llvm::Value* result = b.CreateCall(function(entry.func), arguments);
+        llvm::Value* status = b.CreateExtractValue(result, 0);
+        llvm::BasicBlock *done = block("done"), *left = block("left");
+        b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(u32(NativeStatus::done))), done, left);
+        b.SetInsertPoint(left);
+        b.CreateRet(status);
+        b.SetInsertPoint(done);
+        slot = 0;
+        for (usize i = 0; i < type.results.size(); i++) {
+            const u32 words = translate::words_of(type.results[i]);
+            b.CreateCall(runtime(slot_name("set", words)),
+                         {fp, b.getInt32(slot), b.CreateExtractValue(result, u32(i + 1))});
+            slot += words;
+        }
+        b.CreateRet(status);
+    }
+
+    // Of the runtime's functions, those that nothing uses go; the others become ours.
+    if (llvm::GlobalVariable* used = module_->getNamedGlobal("llvm.compiler.used"))
+        used->eraseFromParent();
+    for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module_->globals()))
+        if (global.hasInternalLinkage() && global.use_empty()) global.eraseFromParent();
+    for (bool is_done = false; !is_done;) {
+        is_done = true;
+        for (llvm::Function& f : module_->functions()) {
+            if (!f.isMaterializable() || f.use_empty()) continue;
+            CHECK(!f.materialize());
+            f.setComdat(nullptr);
+            f.setLinkage(llvm::GlobalValue::InternalLinkage);
+            is_done = false;
+        }
+    }
+    for (llvm::Function& f : llvm::make_early_inc_range(module_->functions()))
+        if (f.isMaterializable()) f.eraseFromParent();
+    CHECK(!module_->materializeAll());
+}
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,65 @@
+// A part of a module as LLVM sees it: some of its functions, with the runtime's inline functions
+// that they are made of.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "codegen/llvm.h"
+#include "translate/effects.h"
+
+namespace gpurun::codegen {
+
+// What all pieces of a module know of it.
+struct Program {
+    const wasm::Module& module;
+    const translate::Code& code;
+    translate::CodeEffects effects;
+    std::vector<bool> is_compiled;  // by function
+    bool has_tail_calls = false;    // any callee may ask for one
+
+    Program(const wasm::Module& m, const translate::Code& c);
+    u32 begin_of(u32 func) const { return code.entries[func]; }
+    u32 end_of(u32 func) const;
+};
+
+class Piece {
+public:
+    // `bitcode` is the runtime's, for the target.
+    Piece(const Program& program, std::span<const u8> bitcode);
+
+    // Adds a function: what calls in the module use, and what goes on in the middle of it.
+    void add(u32 func);
+    // Adds the function `enter`, when all others are there.
+    void finish(const std::string& enter);
+    // The table by which call_indirect finds functions; in one of the pieces.
+    void add_table();
+
+    llvm::LLVMContext& context() { return context_; }
+    llvm::Module& module() { return *module_; }
+    const Program& program() const { return program_; }
+    const std::vector<u32>& entries() const { return entry_positions_; }
+
+    // An inline function of runtime/native_bitcode.cpp, or one of abi/native_calls.def.
+    llvm::Function* runtime(llvm::StringRef name);
+    llvm::Function* function(u32 func);
+    llvm::GlobalVariable* table();
+    llvm::Type* type_of(u32 words);
+    llvm::StructType* results_of(const wasm::FuncType& type);
+    llvm::FunctionType* type_of(const wasm::FuncType& type);
+
+private:
+    struct Entry {
+        u32 func;
+        llvm::Function* resume;  // null: the function's beginning
+        u32 number;              // of `resume`
+    };
+
+    const Program& program_;
+    llvm::LLVMContext context_;
+    std::unique_ptr<llvm::Module> module_;
+    std::vector<Entry> entries_;
+    std::vector<u32> entry_positions_;
+};
+
+}  // namespace gpurun::codegen

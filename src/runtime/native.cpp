@@ -1,0 +1,241 @@
+// Runs threads by machine code and by the interpreter in turns; what generated code calls.
+#include "runtime/native.h"
+
+#include "runtime/interp.h"
+#include "runtime/out_of_line.h"
+
+namespace gpurun::rt {
+namespace {
+
+constexpr s64 call_cost = 128;  // as the interpreter counts
+
+void load_memory(NativeContext& n) {
+    Registers r;
+    r.instance = n.instance;
+    load_memory_0(*n.process, r);
+    n.memory = r.memory;
+    n.memory_size = r.memory_size;
+}
+
+void use_instance(NativeContext& n, u32* instance) {
+    n.instance = instance;
+    n.code = module_of(*n.process, instance).code;
+    load_memory(n);
+}
+
+// The thread's words, as the interpreter leaves them.
+void write_place(const NativeContext& n, u32 pc, Slots fp, Slots rp, const u32* instance) {
+    word(n.thread, thread_pc) = pc;
+    word(n.thread, thread_fp) = index_of(*n.process, fp);
+    word(n.thread, thread_rp) = index_of(*n.process, rp);
+    word(n.thread, thread_instance) = index_of(n.process->words, instance);
+}
+
+void write_record(const NativeContext& n, u32 return_pc, Slots fp, Slots rp) {
+    word(rp, record_pc) = return_pc;
+    word(rp, record_fp) = index_of(*n.process, fp);
+    word(rp, record_instance) = index_of(n.process->words, n.instance);
+}
+
+Registers registers_at(const NativeContext& n, u32 pc, Slots fp, Slots rp, u32* instance) {
+    Registers r = {};
+    r.pc = pc;
+    r.fp = fp;
+    r.rp = rp;
+    r.instance = instance;
+    r.memory = n.memory;
+    r.memory_size = n.memory_size;
+    r.trap = Trap::none;
+    return r;
+}
+
+// An instruction out of line until it is done, or cannot go on for now.
+Outcome operate(NativeContext& n, Registers& r) {
+    const Process& p = *n.process;
+    for (;;) {
+        r.chore.count = 0;
+        const Outcome outcome = run_out_of_line(p, n.thread, r, p.code[r.pc]);
+        do_chore(r.chore);
+        n.dirty |= r.dirty;
+        if (outcome == Outcome::trap) {
+            word(n.thread, thread_trap) = u32(r.trap);
+            word(n.thread, thread_state) = u32(ThreadState::trapped);
+        }
+        if (outcome != Outcome::chunk) return outcome;
+        n.quantum -= call_cost;
+        if (n.quantum < 0) return Outcome::chunk;
+    }
+}
+
+NativeStatus status_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::next: return NativeStatus::done;
+        case Outcome::again:
+        case Outcome::chunk: return NativeStatus::yield;
+        default: return NativeStatus::stopped;
+    }
+}
+
+// A function whose code is nothing but a system call.
+bool is_system(const Process& p, u32 entry) {
+    return CodeOp(op_of(p.code[entry + 1])) == CodeOp::system;
+}
+
+NativeStatus call_system(NativeContext& n, u32* instance, u32 entry, Slots fp, Slots rp) {
+    const Process& p = *n.process;
+    if (distance(fp, rp) < s64(c_of(p.code[entry]))) {
+        write_place(n, entry, fp, rp, instance);
+        return NativeStatus::interpret;
+    }
+    Registers r = registers_at(n, entry + 1, fp, rp, instance);
+    const Outcome outcome = operate(n, r);
+    if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, r.instance);
+    return status_of(outcome);
+}
+
+// Runs the function at `pc` and those that it tail-calls. The record of the caller stands.
+NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp, Slots rp) {
+    u32* const caller = n.instance;
+    NativeStatus status;
+    for (;;) {
+        if (const u32 entry = n.table->entry_at[pc]; entry != 0) {
+            if (instance != n.instance) use_instance(n, instance);
+            const NativeEntry& e = n.table->entries[entry];
+            status = e.enter(&n, fp.first, rp.first, e.number);
+        } else if (is_system(*n.process, pc)) {
+            status = call_system(n, instance, pc, fp, rp);
+        } else {
+            write_place(n, pc, fp, rp, instance);
+            status = NativeStatus::yield;
+        }
+        if (status != NativeStatus::tail) break;
+        pc = n.tail_pc;
+        instance = n.tail_instance;
+        n.quantum -= call_cost;
+        if (n.quantum < 0) {
+            write_place(n, pc, fp, rp, instance);
+            status = NativeStatus::yield;
+            break;
+        }
+    }
+    use_instance(n, caller);
+    return status;
+}
+
+u32* instance_of(const Process& p, u32 ref) {
+    return word_at(p.words, word(p.words, word(p.words, process_instances) + ref_instance(ref)));
+}
+
+// The function that a table has at `index`, of the module's type `type`; 0 if a call traps.
+u32 indirect_callee(const NativeContext& n, u32 table_word, u32 type, u64 index) {
+    const Process& p = *n.process;
+    const u32* table = word_at(p.words, word(n.instance, table_word));
+    if (index >= word(table, table_length)) return 0;
+    const u32 ref = word(p.words, word(table, table_elements) + u32(index));
+    if (ref == 0) return 0;
+    const u32 types = module_of(p, n.instance).types;
+    const u32 expected = reinterpret_cast<const u32*>(p.code + types)[type];
+    return is_subtype(p, function_of(p, ref).type, expected) ? ref : 0;
+}
+
+// What `ret` does, to a thread that stands nowhere.
+void return_to_caller(const Process& p, u32* thread) {
+    Slots rp = slots_at(p, word(thread, thread_rp));
+    word(thread, thread_pc) = word(rp, record_pc);
+    word(thread, thread_fp) = word(rp, record_fp);
+    word(thread, thread_instance) = word(rp, record_instance);
+    word(thread, thread_rp) += record_words;
+}
+
+}  // namespace
+
+extern "C" {
+
+NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
+    Registers r = registers_at(*n, n->code + position, {fp}, {rp}, n->instance);
+    const Outcome outcome = operate(*n, r);
+    n->memory = r.memory;
+    n->memory_size = r.memory_size;
+    n->pc = r.pc - n->code;
+    return status_of(outcome);
+}
+
+NativeStatus native_call(NativeContext* n, StackWord* fp, StackWord* rp, u32 ref, u32 base,
+                         u32 return_position) {
+    const Process& p = *n->process;
+    const Slots record = below({rp}, record_words);
+    write_record(*n, n->code + return_position, {fp}, record);
+    return run_callee(*n, instance_of(p, ref), function_of(p, ref).entry, word_at(Slots{fp}, base),
+                      record);
+}
+
+NativeStatus native_call_indirect(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
+    const u64* at = n->process->code + n->code + position;
+    const u64 index =
+        c_of(at[0]) ? get<u64>(Slots{fp}, b_of(at[0])) : get<u32>(Slots{fp}, b_of(at[0]));
+    const u32 ref = indirect_callee(*n, low_of(at[1]), high_of(at[1]), index);
+    if (ref == 0) return NativeStatus::here;
+    return native_call(n, fp, rp, ref, a_of(at[0]), position + 2);
+}
+
+NativeStatus native_call_tail(NativeContext* n, StackWord* fp, StackWord* rp) {
+    return run_callee(*n, n->tail_instance, n->tail_pc, {fp}, {rp});
+}
+
+void native_tail(NativeContext* n, u32 ref) {
+    n->tail_pc = function_of(*n->process, ref).entry;
+    n->tail_instance = instance_of(*n->process, ref);
+}
+
+bool native_tail_indirect(NativeContext* n, u32 table, u32 type, u64 index) {
+    const u32 ref = indirect_callee(*n, table, type, index);
+    if (ref != 0) native_tail(n, ref);
+    return ref != 0;
+}
+}
+
+ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_index, s64 quantum,
+                       u8* stack_limit, bool alternates) {
+    u32* const thread = word_at(p.words, thread_index);
+    bool must_interpret = false;
+    for (;;) {
+        const u32 entry = must_interpret ? 0 : table.entry_at[word(thread, thread_pc)];
+        if (entry == 0) {
+            // To the next call or loop: there may be an entry.
+            const ThreadState state = run(p, thread_index, 0);
+            if (state != ThreadState::ready) return state;
+            must_interpret = false;
+            quantum -= call_cost;
+        } else {
+            NativeContext n = {};
+            n.process = &p;
+            n.thread = thread;
+            n.table = &table;
+            n.stack_limit = stack_limit;
+            n.quantum = alternates ? 0 : quantum;
+            use_instance(n, word_at(p.words, word(thread, thread_instance)));
+            const NativeEntry& e = table.entries[entry];
+            const NativeStatus status =
+                e.enter(&n, slots_at(p, word(thread, thread_fp)).first,
+                        slots_at(p, word(thread, thread_rp)).first, e.number);
+            word(thread, thread_dirty) |= n.dirty;
+            quantum = alternates ? quantum - call_cost : n.quantum;
+            must_interpret = alternates || status == NativeStatus::interpret;
+            switch (status) {
+                case NativeStatus::done: return_to_caller(p, thread); break;
+                case NativeStatus::tail:
+                    word(thread, thread_pc) = n.tail_pc;
+                    word(thread, thread_instance) = index_of(p.words, n.tail_instance);
+                    break;
+                case NativeStatus::stopped: return ThreadState(word(thread, thread_state));
+                default: break;
+            }
+        }
+        if (quantum < 0) {
+            word(thread, thread_state) = u32(ThreadState::ready);
+            return ThreadState::ready;
+        }
+    }
+}
+
+}  // namespace gpurun::rt

@@ -1,0 +1,64 @@
+// The native tier's side of the runtime: what generated code is given, what it may call, and the
+// loop that runs a thread by machine code where there is some and by the interpreter elsewhere.
+#pragma once
+
+#include "abi/native.h"
+#include "runtime/state.h"
+
+namespace gpurun::rt {
+
+struct NativeContext;
+using NativeEnter = NativeStatus(NativeContext* n, StackWord* fp, StackWord* rp, u32 number);
+
+// Where a position of the code can be entered natively.
+struct NativeEntry {
+    NativeEnter* enter;
+    u32 number;
+};
+struct NativeTable {
+    const u32* entry_at;         // position -> number in `entries`, or 0
+    const NativeEntry* entries;  // the first is unused
+};
+
+// What generated code has at hand beside its frame. Those of the current instance change with it.
+struct NativeContext {
+    const Process* process;
+    u32* thread;
+    const NativeTable* table;
+    u8* stack_limit;  // the hardware's stack may not grow below
+    s64 quantum;      // taken from by calls and loops; below zero they leave
+    u32 dirty;        // as in Registers
+
+    u32 code;  // the module's first instruction
+    u32* instance;
+    u8* memory;  // memory 0, and its size
+    u64 memory_size;
+
+    u32 pc;  // where an operation out of line stands that is not done; relative to `code`
+
+    u32 tail_pc;  // the function that `tail` asks for
+    u32* tail_instance;
+};
+
+// Runs a thread like run() of interp.h, natively where `table` has entries. `stack_limit`: how far
+// down the hardware's stack may be used. `alternates`: the tiers take turns at every suspension
+// point, to test that.
+ThreadState run_native(const Process& process, const NativeTable& table, u32 thread, s64 quantum,
+                       u8* stack_limit, bool alternates);
+
+extern "C" {
+// One instruction out of line, whose operands stand in their slots. yield, stopped: n->pc.
+NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position);
+// Calls the reference `ref`, not null; arguments and results in slots from `base` on.
+NativeStatus native_call(NativeContext* n, StackWord* fp, StackWord* rp, u32 ref, u32 base,
+                         u32 return_position);
+// The call_indirect at `position`, whatever its table has. `here`: it traps.
+NativeStatus native_call_indirect(NativeContext* n, StackWord* fp, StackWord* rp, u32 position);
+// Goes on with the tail calls that a callee asked for, its frame at fp.
+NativeStatus native_call_tail(NativeContext* n, StackWord* fp, StackWord* rp);
+// Has n ask for `ref`, not null; or for what a return_call_indirect finds. False: it traps.
+void native_tail(NativeContext* n, u32 ref);
+bool native_tail_indirect(NativeContext* n, u32 table, u32 type, u64 index);
+}
+
+}  // namespace gpurun::rt
