@@ -91,6 +91,7 @@ Errno renumber(const Call& call, u32 from, u32 to) {
     Descriptor moved = *source;
     // The node stays open meanwhile.
     source->kind = DescriptorKind::closed;
+    end_waits(call.owner(), moved.node);
     close_descriptor(call.owner(), to);
     *(at_handle<Descriptor>(call.p, call.me->descriptors) + to) = moved;
     return Errno::success;

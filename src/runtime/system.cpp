@@ -1,6 +1,6 @@
 // System calls: the table of them, arguments and environment, clocks, processes.
 #include "runtime/system.h"
-#include "runtime/machine.h"
+#include "runtime/wait.h"
 
 namespace gpurun::rt {
 namespace {
@@ -318,6 +318,28 @@ Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
     return Errno::success;
 }
 
+void end_waits(const Owner& owner, Handle pipe) {
+    if (!has_machine(owner.p)) return;
+    const Machine m = machine_of(owner.p);
+    ProcessEntry& process = m.process(owner.me->entry);
+    if (load_relaxed(&process.tasks) < 2) return;
+    Lock lock(&process.lock);
+    for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process) {
+        const TaskEntry& task = m.task(at - 1);
+        CallState* call = task.call != 0 ? at_handle<CallState>(owner.p, task.call)
+                                         : static_cast<CallState*>(owner.me);
+        auto waits_there = [&] {
+            return (call->request == Request::pipe_data || call->request == Request::pipe_room) &&
+                   call->request_node == pipe;
+        };
+        if (!waits_there()) continue;
+        // One that is on its way to its bucket looks at the deadline there, before it looks at the
+        // pipe; one that has looked is seen to be blocked.
+        store_relaxed(&call->deadline, u64{0});
+        unblock(m, at - 1, Wake::woken, waits_there);
+    }
+}
+
 void close_descriptor(const Owner& owner, u32 fd) {
     Descriptor& closed = at_handle<Descriptor>(owner.p, owner.me->descriptors)[fd];
     const Handle node = closed.node;
@@ -329,7 +351,10 @@ void close_descriptor(const Owner& owner, u32 fd) {
         closed.cell = 0;
     }
     if (is_base(owner.p, node)) return;
-    if (was_pipe) return close_pipe(owner.p, node, closed.rights);
+    if (was_pipe) {
+        end_waits(owner, node);
+        return close_pipe(owner.p, node, closed.rights);
+    }
     node_at(owner.p, node)->open_count--;
     drop_node(owner, node);
 }

@@ -126,6 +126,9 @@ inline Errno get_directory(const Call& call, u32 fd, u64 rights, Descriptor*& fo
 Errno free_descriptor(const Owner& owner, u32& fd);
 Errno add_descriptor(const Owner& owner, const Descriptor& descriptor, u32& fd);
 void close_descriptor(const Owner& owner, u32 fd);
+// Threads of the process that wait for a pipe by a descriptor that is closed look again. Its files
+// are locked.
+void end_waits(const Owner& owner, Handle pipe);
 
 // ---- processes ---------------------------------------------------------------------
 

@@ -381,6 +381,9 @@ program("c_threads", "tests/std/c/threads.c",
         # What is too many differs from machine to machine.
         case("full", "full", native=False), threads=True)
 
+# Elsewhere who waits goes on waiting.
+program("c_closing", "tests/std/c/closing.c", case("all"), threads=True, resident=True, native=False)
+
 SETJMP = ["-isystem", "tests/std/c/setjmp", "-mexception-handling", "-mllvm", "-wasm-enable-sjlj"]
 # What clang emits by itself are the exceptions of before WebAssembly 3.0.
 program("c_jumps", "tests/std/c/jumps.c", case("all"), extra=["tests/std/c/setjmp/setjmp.c"],
