@@ -247,7 +247,7 @@ struct MachineHeader {
     u32 processes_used, tasks_used;  // entries that were ever in use
     u32 stop;                        // what warps look at: stop_*
     u32 host_zombies;        // index + 1 of the newest process whose end the host is to know
-    u32 taken_host_zombies;  // the mailbox warp's: the oldest of those that it took from there
+    u32 taken_host_zombies;  // the mailbox warp's: the newest of those that it took from there
     u32 padding;
     u32 alive, sleeping;  // processes; tasks with a deadline
     u64 spawned, ended, blocked_tasks, spare_pages;

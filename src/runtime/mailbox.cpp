@@ -14,6 +14,7 @@ constexpr u32 output_piece = 16 << 10, pieces_a_turn = 16;
 // While a lot happens the bell rings this often at the most: every ring costs the host a wake-up.
 constexpr u64 bell_every_ns = 8'000'000;
 constexpr u32 most_bells = 16;  // that it may ring at once after a silence
+constexpr u32 few_processes = 2;
 
 class Server {
 public:
@@ -111,8 +112,12 @@ private:
         }
     }
 
-    // What the host waits for: as often as it asks.
-    static bool is_answer(MessageKind kind) {
+    // What the host waits for: as often as it asks. How processes come and go is that while there
+    // are hardly any.
+    bool is_answer(MessageKind kind) const {
+        if (kind == MessageKind::spawned || kind == MessageKind::ended)
+            return shuffle(lane_id() == 0 ? load_relaxed(&m_.header->alive) : 0, 0) <=
+                   few_processes;
         return kind == MessageKind::pong || kind == MessageKind::program_ready ||
                kind == MessageKind::want_block;
     }
@@ -512,17 +517,12 @@ private:
         }
         return shuffle(first, 0) != 0;
     }
-    // All there are, the oldest first.
+    // All there are, the newest first: to turn them round takes too long when very many end at
+    // once.
     void take_zombies() {
         MachineHeader& header = *m_.header;
-        if (load_relaxed(&header.host_zombies) == 0) return;
-        for (u32 at = exchange(&header.host_zombies, u32{0}); at != 0;) {
-            ProcessEntry& process = m_.process(at - 1);
-            const u32 next = process.next_free;
-            store_relaxed(&process.next_free, header.taken_host_zombies);
-            header.taken_host_zombies = at;
-            at = next;
-        }
+        if (load_relaxed(&header.host_zombies) != 0)
+            header.taken_host_zombies = exchange(&header.host_zombies, u32{0});
     }
 
     bool send_zombies() {
