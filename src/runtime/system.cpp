@@ -323,20 +323,12 @@ void end_waits(const Owner& owner, Handle pipe) {
     const Machine m = machine_of(owner.p);
     ProcessEntry& process = m.process(owner.me->entry);
     if (load_relaxed(&process.tasks) < 2) return;
+    const u64 data = wait_key(WaitFor::pipe_data, pipe), room = wait_key(WaitFor::pipe_room, pipe);
     Lock lock(&process.lock);
     for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process) {
         const TaskEntry& task = m.task(at - 1);
-        CallState* call = task.call != 0 ? at_handle<CallState>(owner.p, task.call)
-                                         : static_cast<CallState*>(owner.me);
-        auto waits_there = [&] {
-            return (call->request == Request::pipe_data || call->request == Request::pipe_room) &&
-                   call->request_node == pipe;
-        };
-        if (!waits_there()) continue;
-        // One that is on its way to its bucket looks at the deadline there, before it looks at the
-        // pipe; one that has looked is seen to be blocked.
-        store_relaxed(&call->deadline, u64{0});
-        unblock(m, at - 1, Wake::woken, waits_there);
+        unblock(m, at - 1, Wake::woken,
+                [&] { return task.wait_key == data || task.wait_key == room; });
     }
 }
 
