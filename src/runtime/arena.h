@@ -39,7 +39,7 @@ inline u64 block_size(u64 size) { return least_block << class_of(size); }
 template <class NextOf>
 inline u32 pop(u64* list, NextOf next_of) {
     for (u64 head = load_relaxed(list); u32(head) != 0;) {
-        u32 next = load_relaxed(next_of(u32(head)));
+        u32 next = load_stale(next_of(u32(head)));
         u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
         if (found == head) return u32(head);
         head = found;

@@ -43,15 +43,15 @@ inline bool is_above(const u8* limit) {
 
 // Of guests' memories. What a guest reads and writes there beside its atomics is its own business:
 // the thread sanitizer does not look.
-#define GPURUN_GUESTS_OWN __attribute__((no_sanitize("thread")))
+#define GPURUN_UNSANITIZED __attribute__((no_sanitize("thread")))
 template <class T>
-GPURUN_GUESTS_OWN inline T load_bytes(const u8* p) {
+GPURUN_UNSANITIZED inline T load_bytes(const u8* p) {
     T value;
     memcpy(&value, p, sizeof value);
     return value;
 }
 template <class T>
-GPURUN_GUESTS_OWN inline void store_bytes(u8* p, T value) {
+GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
 
@@ -116,9 +116,10 @@ inline T compare_exchange_release(T* p, T expected, T value) {
     __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return expected;
 }
+// In order, as atomic_fence makes it elsewhere: fences are nothing that the thread sanitizer sees.
 template <class T>
 inline T fetch_add(T* p, T value) {
-    return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL);
 }
 template <class T>
 inline T exchange(T* p, T value) {
@@ -131,6 +132,10 @@ inline T load_relaxed(const T* p) {
 template <class T>
 inline void store_relaxed(T* p, T value) {
     __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+// Of what may be another's by now, who does as he likes with it: then nothing comes of it.
+GPURUN_UNSANITIZED inline u32 load_stale(const u32* p) {
+    return *static_cast<const volatile u32*>(p);
 }
 // Memory that the host's side of the mailbox sees too.
 template <class T>

@@ -356,6 +356,8 @@ inline u32 exchange(u32* p, u32 value) {
                  : "memory");
     return old;
 }
+// Of what may be another's by now: then nothing comes of it.
+inline u32 load_stale(const u32* p) { return load_relaxed(p); }
 inline u64 load_relaxed(const u64* p) {
     u64 value;
     asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");

@@ -29,6 +29,7 @@ template <class T>
 inline T load_relaxed(const T* p, Site site = Site::here()) {
     return load_shared(p, site);
 }
+inline u32 load_stale(const u32* p, Site site = Site::here()) { return load_shared(p, site); }
 template <class T>
 inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
     store_shared(p, value, site);

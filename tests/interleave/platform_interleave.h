@@ -14,6 +14,7 @@
 #define fetch_add host_fetch_add
 #define exchange host_exchange
 #define load_relaxed host_load_relaxed
+#define load_stale host_load_stale
 #define store_relaxed host_store_relaxed
 #define load_mapped host_load_mapped
 #define store_mapped host_store_mapped
@@ -44,6 +45,7 @@
 #undef fetch_add
 #undef exchange
 #undef load_relaxed
+#undef load_stale
 #undef store_relaxed
 #undef load_mapped
 #undef store_mapped
