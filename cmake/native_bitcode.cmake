@@ -20,6 +20,18 @@ set_source_files_properties(${PROJECT_BINARY_DIR}/native_bitcode.cpp PROPERTIES
 add_library(native_bitcode STATIC ${PROJECT_BINARY_DIR}/native_bitcode.cpp)
 add_dependencies(native_bitcode native_host_bitcode)
 
+# What images depend on: kept ones are not taken for another's.
+file(GLOB hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/*
+     ${PROJECT_SOURCE_DIR}/src/translate/* ${PROJECT_SOURCE_DIR}/src/abi/*)
+set(codegen_hash ${PROJECT_BINARY_DIR}/generated/codegen_hash.h)
+add_custom_command(
+  OUTPUT ${codegen_hash}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${codegen_hash} "-DFILES=${hashed};${NATIVE_HOST_BITCODE}"
+          -P ${PROJECT_SOURCE_DIR}/cmake/hash_files.cmake
+  DEPENDS ${hashed} ${NATIVE_HOST_BITCODE} ${PROJECT_SOURCE_DIR}/cmake/hash_files.cmake
+  VERBATIM)
+add_custom_target(codegen_hash DEPENDS ${codegen_hash})
+
 # LLVM: the shared library, or static ones where the binary goes to other machines.
 find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
 if(GPURUN_STATIC)

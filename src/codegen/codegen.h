@@ -35,6 +35,11 @@ struct Options {
 // For this machine's CPU.
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options);
+// What images of this machine depend on beside module and options: its CPU, and how we compile.
+std::string target_key();
+// An image as bytes, and back; `code_words` are its module's.
+std::vector<u8> to_bytes(const Image& image);
+Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words);
 // What LLVM makes of it, before optimisation: text, a module a piece.
 Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code);
 
@@ -46,8 +51,8 @@ public:
         const void* address;
     };
     struct Entry {
-        u32 position;       // relative to the module's code
-        void* enter;  // rt::NativeEnter
+        u32 position;  // relative to the module's code
+        void* enter;   // rt::NativeEnter
         u32 number;
     };
     virtual ~LoadedImage() = default;

@@ -305,8 +305,6 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
                 site.from);
         }
     }
-    runtime("native_set_quantum", {context_, quantum});
-    runtime("native_add_dirty", {context_, dirty});
     BasicBlock* last = new_block("left");
     for (auto [slot, node] : values) {
         if (slot + words_at[slot] > least_limit) {
@@ -318,18 +316,8 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
     }
     b_.CreateBr(last);
     b_.SetInsertPoint(last);
-    BasicBlock *as_caller = new_block("caller"), *as_innermost = new_block("innermost"),
-               *end = new_block("end");
     Value* my_rp = runtime("native_below", {rp(), handlers});
-    b_.CreateCondBr(is_caller, as_caller, as_innermost);
-    b_.SetInsertPoint(as_caller);
-    Value* record = runtime("native_below", {my_rp, number(record_words)});
-    runtime("native_record", {context_, fp_, record, position, number(0)});
-    b_.CreateBr(end);
-    b_.SetInsertPoint(as_innermost);
-    runtime("native_leave", {context_, fp_, my_rp, position});
-    b_.CreateBr(end);
-    b_.SetInsertPoint(end);
+    runtime("native_left", {context_, fp_, my_rp, position, is_caller, quantum, dirty});
     if (form_ == Form::resumed) {
         b_.CreateRet(why);
         return;

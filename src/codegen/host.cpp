@@ -1,15 +1,18 @@
 // The CPU as a target, and images in its memory: linked by ORC, with the runtime's functions alone.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "codegen/codegen.h"
 #include "codegen/target.h"
+#include "codegen_hash.h"
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wall"
 #pragma clang diagnostic ignored "-Wextra"
 #pragma clang diagnostic ignored "-Wshadow"
+#include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
 #include <llvm/ExecutionEngine/Orc/MapperJITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/MemoryMapper.h>
@@ -36,6 +39,17 @@ void begin_llvm() {
     });
 }
 
+std::string host_features() {
+    // In an order of their own: the map has none.
+    std::vector<std::string> names;
+    for (const auto& [name, has] : llvm::sys::getHostCPUFeatures())
+        names.push_back((has ? "+" : "-") + name.str());
+    std::ranges::sort(names);
+    std::string features;
+    for (const std::string& name : names) features += (features.empty() ? "" : ",") + name;
+    return features;
+}
+
 class HostTarget final : public Target {
 public:
     std::span<const u8> bitcode() const override {
@@ -45,15 +59,13 @@ public:
     Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const override {
         begin_llvm();
         llvm::Triple triple(llvm::sys::getProcessTriple());
-        std::string problem, features;
+        std::string problem;
         const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, problem);
         if (!target) return Error{"LLVM does not know this machine: " + problem};
-        for (const auto& [name, has] : llvm::sys::getHostCPUFeatures())
-            features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") + name.str();
         llvm::TargetOptions options;
         options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
         return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-            triple, llvm::sys::getHostCPUName(), features, options, llvm::Reloc::PIC_,
+            triple, llvm::sys::getHostCPUName(), host_features(), options, llvm::Reloc::PIC_,
             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
     }
 };
@@ -135,6 +147,11 @@ private:
 };
 
 }  // namespace
+
+std::string target_key() {
+    return llvm::sys::getProcessTriple() + " " + llvm::sys::getHostCPUName().str() + " " +
+           host_features() + " " LLVM_VERSION_STRING " " GPURUN_CODEGEN_HASH;
+}
 
 const Target& host_target() {
     static const HostTarget target;

@@ -59,8 +59,7 @@ void FunctionBuilder::build_instr() {
             return;
         case CodeOp::try_begin: {
             handlers_.push_back(e_.handler);
-            runtime("native_record",
-                    {context_, fp_, rp_here(), number(e_.handler), number(handler_bit)});
+            runtime("native_handler", {context_, fp_, rp_here(), number(e_.handler)});
             return;
         }
         case CodeOp::try_end: handlers_.resize(handlers_.size() - imm_of(w)); return;

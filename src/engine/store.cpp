@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/phases.h"
+#include "engine/compiled.h"
 #include "engine/names.h"
 #include "engine/system_module.h"
 #include "wasm/source_line.h"
@@ -239,11 +240,7 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
 
 // The functions of a module's code, which begins at `begin`, for the native tier.
 Result<void> Store::compile(const wasm::Module& module, const translate::Code& code, u32 begin) {
-    codegen::Image image;
-    {
-        PhaseTimer timer(Phase::compile);
-        image = TRY(codegen::compile(module, code, {}));
-    }
+    const codegen::Image image = TRY(compiled(module, code, options_.fuel.has_value()));
     PhaseTimer timer(Phase::link);
     native_.push_back({TRY(device_.load_native(image)), begin});
     return space_->use_native(native_.back());

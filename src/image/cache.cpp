@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -100,9 +101,10 @@ std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
 }
 
 void Cache::put(std::string_view key, std::span<const u8> content) const {
+    static std::atomic<u32> writers = 0;
     if (folder_.empty()) return;
     make_folders(folder_);
-    std::string path = path_of(key), temporary = path + format(".%d", getpid());
+    std::string path = path_of(key), temporary = path + format(".%d.%u", getpid(), writers++);
     int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return;
     Header header{magic, hash(as_text(content)), key.size(), content.size()};

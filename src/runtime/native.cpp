@@ -151,6 +151,16 @@ void return_to_caller(const Process& p, u32* thread) {
 
 extern "C" {
 
+void native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 position, bool is_caller,
+                 s64 quantum, u32 dirty) {
+    n->quantum = quantum;
+    n->dirty |= dirty;
+    if (is_caller)
+        write_record(*n, n->code + position, {fp}, below({rp}, record_words));
+    else
+        write_place(*n, n->code + position, {fp}, {rp}, n->instance);
+}
+
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
     Registers r = registers_at(*n, n->code + position, {fp}, {rp}, n->instance);
     const Outcome outcome = operate(*n, r);

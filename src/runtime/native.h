@@ -47,6 +47,9 @@ ThreadState run_native(const Process& process, const NativeTable& table, u32 thr
                        u8* stack_limit, bool alternates);
 
 extern "C" {
+// The last of leaving: the thread's place, or the record of the call by which a callee left.
+void native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 position, bool is_caller,
+                 s64 quantum, u32 dirty);
 // One instruction out of line, whose operands stand in their slots. yield, stopped: n->pc.
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position);
 // Calls the reference `ref`, not null; arguments and results in slots from `base` on.

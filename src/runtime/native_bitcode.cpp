@@ -67,15 +67,9 @@ NATIVE bool native_may_enter(const NativeContext* n, s64 quantum) {
     return (quantum >= 0) & is_above(n->stack_limit);
 }
 
-NATIVE void native_leave(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
-    word(n->thread, thread_pc) = n->code + position;
-    word(n->thread, thread_fp) = index_of(*n->process, Slots{fp});
-    word(n->thread, thread_rp) = index_of(*n->process, Slots{rp});
-    word(n->thread, thread_instance) = index_of(n->process->words, n->instance);
-}
-// A record at rp: of a call that goes on at `position`, or with handler_bit.
-NATIVE void native_record(NativeContext* n, StackWord* fp, StackWord* rp, u32 position, u32 bit) {
-    word(Slots{rp}, record_pc) = (n->code + position) | bit;
+// The record of a handler at rp.
+NATIVE void native_handler(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
+    word(Slots{rp}, record_pc) = (n->code + position) | handler_bit;
     word(Slots{rp}, record_fp) = index_of(*n->process, Slots{fp});
     word(Slots{rp}, record_instance) = index_of(n->process->words, n->instance);
 }
