@@ -37,7 +37,7 @@ namespace {
 
 // Words of code that a piece has about. Its size, not the number of threads, says what is in it:
 // the same module makes the same image everywhere.
-constexpr u64 piece_words = 16'000;
+constexpr u64 piece_words = 4'000;
 
 struct Range {
     u32 first, end;  // functions

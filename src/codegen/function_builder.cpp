@@ -60,7 +60,8 @@ void FunctionBuilder::build() {
         work_.pop_back();
         build_block(next);
     }
-    finish_sites();
+    finish_sites(innermost_);
+    finish_sites(callers_);
     zero_variables(form_ == Form::resumed ? begin : nullptr);
     zero_variables(enter_);
     b_.SetInsertPoint(first_);
@@ -192,19 +193,14 @@ void FunctionBuilder::zero_variables(BasicBlock* block) {
 
 // ---- leaving -----------------------------------------------------------------------
 
-// Ends the block: goes to the cold block with what is live.
-void FunctionBuilder::leave(Value* why, Value* position, const SlotSet& live, u32 limit,
-                            bool is_caller) {
-    if (sites_.size() % sites_per_block == 0) cold_blocks_.push_back(new_block("cold"));
-    Site site{b_.GetInsertBlock(),
-              why,
-              position,
-              load(quantum_),
-              load(dirty_),
-              u32(handlers_.size()),
-              limit,
-              is_caller,
-              {}};
+// Ends the block: goes to a cold block with what is live.
+void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotSet& live,
+                            u32 limit) {
+    if (cold.sites.size() % sites_per_block == 0) cold.blocks.push_back(new_block("cold"));
+    Value* where = b_.CreateSub(position, number(flow_.begin()));
+    where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
+    where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift));
+    Site site{b_.GetInsertBlock(), where, load(quantum_), load(dirty_), limit, {}};
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
         if (!live.has(slot) || states_[slot] == Held::nothing) {
             slot++;
@@ -214,12 +210,12 @@ void FunctionBuilder::leave(Value* why, Value* position, const SlotSet& live, u3
         site.values.push_back({place, read(place.slot, place.words)});
         slot = place.slot + place.words;
     }
-    b_.CreateBr(cold_blocks_.back());
-    sites_.push_back(std::move(site));
+    b_.CreateBr(cold.blocks.back());
+    cold.sites.push_back(std::move(site));
 }
 
 void FunctionBuilder::leave_here(NativeStatus s) {
-    leave(status(s), number(position_), lives_[index_], no_limit, false);
+    leave(innermost_, status(s), number(position_), lives_[index_], no_limit);
 }
 
 void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
@@ -230,15 +226,15 @@ void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
     b_.SetInsertPoint(usual);
 }
 
-void FunctionBuilder::finish_sites() {
-    for (usize i = 0; i < cold_blocks_.size(); i++) {
-        usize first = i * sites_per_block;
-        build_cold(cold_blocks_[i],
-                   ArrayRef(sites_).slice(first, std::min(sites_per_block, sites_.size() - first)));
+void FunctionBuilder::finish_sites(Cold& cold) {
+    for (usize i = 0; i < cold.blocks.size(); i++) {
+        const usize first = i * sites_per_block;
+        const usize count = std::min(sites_per_block, cold.sites.size() - first);
+        build_cold(cold.blocks[i], ArrayRef(cold.sites).slice(first, count), &cold == &callers_);
     }
 }
 
-void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
+void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites, bool is_caller) {
     // A place that always holds the same kind of value is written as that; others word by word.
     std::map<u32, u32> words_at;                  // first slot -> words
     std::vector<u32> kind_of(flow_.slots() + 4);  // slot -> 1 + its place, or mixed
@@ -267,21 +263,17 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
     b_.SetInsertPoint(cold);
     const u32 count = u32(sites.size());
     auto phi = [&](Type* type) { return b_.CreatePHI(type, count); };
-    PHINode *why = phi(b_.getInt32Ty()), *position = phi(b_.getInt32Ty()),
-            *quantum = phi(b_.getInt64Ty()), *dirty = phi(b_.getInt32Ty()),
-            *handlers = phi(b_.getInt32Ty()), *limit = phi(b_.getInt32Ty()),
-            *is_caller = phi(b_.getInt1Ty());
+    PHINode *where = phi(b_.getInt32Ty()), *dirty = phi(b_.getInt32Ty()),
+            *quantum = is_caller ? nullptr : phi(b_.getInt64Ty()),
+            *limit = is_caller ? phi(b_.getInt32Ty()) : nullptr;
     std::map<u32, PHINode*> values;
     for (auto [slot, words] : words_at) values[slot] = phi(piece_.type_of(words));
     u32 least_limit = no_limit;
     for (const Site& site : sites) {
-        why->addIncoming(site.status, site.from);
-        position->addIncoming(site.position, site.from);
-        quantum->addIncoming(site.quantum, site.from);
+        where->addIncoming(site.where, site.from);
         dirty->addIncoming(site.dirty, site.from);
-        handlers->addIncoming(number(site.handlers * record_words), site.from);
-        limit->addIncoming(number(site.limit), site.from);
-        is_caller->addIncoming(b_.getInt1(site.is_caller), site.from);
+        if (quantum) quantum->addIncoming(site.quantum, site.from);
+        if (limit) limit->addIncoming(number(site.limit), site.from);
         least_limit = std::min(least_limit, site.limit);
         std::map<u32, Value*> mine;
         llvm::IRBuilder<> at(site.from->getTerminator());
@@ -316,8 +308,10 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites) {
     }
     b_.CreateBr(last);
     b_.SetInsertPoint(last);
-    Value* my_rp = runtime("native_below", {rp(), handlers});
-    runtime("native_left", {context_, fp_, my_rp, position, is_caller, quantum, dirty});
+    Value* begin = number(flow_.begin());
+    Value* why = is_caller
+                     ? runtime("native_caller_left", {context_, fp_, rp(), begin, where, dirty})
+                     : runtime("native_left", {context_, fp_, rp(), begin, where, quantum, dirty});
     if (form_ == Form::resumed) {
         b_.CreateRet(why);
         return;

@@ -31,15 +31,20 @@ private:
     // Where the function may leave, and what it takes with it.
     struct Site {
         BasicBlock* from;
-        Value *status, *position, *quantum, *dirty;
-        u32 handlers;    // open there
-        u32 limit;       // slots from here on are another's
-        bool is_caller;  // its callee has left: a record is due
+        Value *where, *quantum, *dirty;  // native_where()
+        u32 limit;                       // slots from here on are another's
         struct Live {
             SlotValue place;
             Value* value;
         };
         std::vector<Live> values;
+    };
+
+    // Places that leave, and those whose callee has left: for the latter a record is due. Each has
+    // cold blocks of its own.
+    struct Cold {
+        std::vector<Site> sites;
+        std::vector<BasicBlock*> blocks;
     };
 
     // ---- helpers
@@ -64,11 +69,11 @@ private:
     void zero_variables(BasicBlock* block);
 
     // ---- leaving
-    void leave(Value* status, Value* position, const SlotSet& live, u32 limit, bool is_caller);
+    void leave(Cold& cold, Value* status, Value* position, const SlotSet& live, u32 limit);
     void leave_here(NativeStatus s);
     void leave_if(Value* condition, NativeStatus s);
-    void finish_sites();
-    void build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites);
+    void finish_sites(Cold& cold);
+    void build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites, bool is_caller);
     void give_back(Value* status, llvm::ArrayRef<Value*> results);
 
     // ---- blocks
@@ -121,8 +126,7 @@ private:
     std::vector<SlotValue> variable_places_;
     std::vector<BasicBlock*> blocks_;  // by number in the flow; null: not needed yet
     std::vector<u32> work_;            // blocks to be built
-    std::vector<Site> sites_;
-    std::vector<BasicBlock*> cold_blocks_;
+    Cold innermost_, callers_;
     llvm::MDNode* rarely_ = nullptr;
 
     // Where we are.

@@ -112,7 +112,7 @@ void FunctionBuilder::build_enter() {
     b_.SetInsertPoint(rare);
     Value* why =
         b_.CreateSelect(has_room, status(NativeStatus::yield), status(NativeStatus::interpret));
-    leave(why, number(position_), lives_[index_], ~u32{0}, false);
+    leave(innermost_, why, number(position_), lives_[index_], ~u32{0});
     b_.SetInsertPoint(usual);
     b_.CreateStore(runtime("native_after_call", {left}), quantum_);
     flow_.apply(e_, position_, states_, handlers_);
@@ -416,7 +416,7 @@ void FunctionBuilder::build_operate() {
     b_.SetInsertPoint(rare);
     SlotSet live = lives_[index_];
     live.add_all(index_ + 1 < lives_.size() ? lives_[index_ + 1] : flow_.live_after(*current_));
-    leave(why, runtime("native_pc", {context_}), live, ~u32{0}, false);
+    leave(innermost_, why, runtime("native_pc", {context_}), live, ~u32{0});
     b_.SetInsertPoint(usual);
 }
 

@@ -6,6 +6,7 @@
 #include "abi/native.h"
 #include "base/check.h"
 #include "codegen/function_builder.h"
+#include "translate/print.h"
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wall"
@@ -20,6 +21,7 @@ namespace {
 
 // Larger functions stay in the interpreter: what LLVM takes for one grows faster than it does.
 constexpr u64 max_function_words = 200'000;
+static_assert(max_function_words < native_most_words);
 constexpr u64 max_function_cells = u64{1} << 28;  // words times slots
 
 constexpr const char* table_name = "gpurun_functions";
@@ -33,15 +35,16 @@ bool is_tail_call(CodeOp op) {
 
 Program::Program(const wasm::Module& m, const translate::Code& c)
     : module(m), code(c), effects(m, c), is_compiled(m.funcs.size()) {
-    translate::Effects e;
     for (u32 func = m.imported_funcs; func < m.funcs.size(); func++) {
         const u64 words = end_of(func) - begin_of(func);
-        is_compiled[func] = words <= max_function_words &&
-                            words * c_of(c.words[begin_of(func)]) <= max_function_cells;
-        for (u32 at = begin_of(func); at < end_of(func) && !has_tail_calls; at += e.words) {
-            effects.look(at, e);
-            has_tail_calls = is_tail_call(CodeOp(op_of(c.words[at])));
+        u32 handlers = 0;
+        for (u32 at = begin_of(func); at < end_of(func); at += translate::code_size(c.words[at])) {
+            const CodeOp op = CodeOp(op_of(c.words[at]));
+            has_tail_calls |= is_tail_call(op);
+            handlers += op == CodeOp::try_begin;
         }
+        is_compiled[func] = words <= max_function_words && handlers <= native_most_handlers &&
+                            words * c_of(c.words[begin_of(func)]) <= max_function_cells;
     }
 }
 

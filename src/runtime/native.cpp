@@ -49,6 +49,14 @@ Registers registers_at(const NativeContext& n, u32 pc, Slots fp, Slots rp, u32* 
     return r;
 }
 
+// The parts of native_where().
+u32 left_position(u32 where) { return where & (native_most_words - 1); }
+u32 left_handlers(u32 where) { return where >> native_handlers_shift; }
+NativeStatus left_status(u32 where) {
+    constexpr u32 mask = (1u << (native_handlers_shift - native_status_shift)) - 1;
+    return NativeStatus(where >> native_status_shift & mask);
+}
+
 // An instruction out of line until it is done, or cannot go on for now.
 Outcome operate(NativeContext& n, Registers& r) {
     const Process& p = *n.process;
@@ -151,14 +159,21 @@ void return_to_caller(const Process& p, u32* thread) {
 
 extern "C" {
 
-void native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 position, bool is_caller,
-                 s64 quantum, u32 dirty) {
+NativeStatus native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin, u32 where,
+                         s64 quantum, u32 dirty) {
     n->quantum = quantum;
     n->dirty |= dirty;
-    if (is_caller)
-        write_record(*n, n->code + position, {fp}, below({rp}, record_words));
-    else
-        write_place(*n, n->code + position, {fp}, {rp}, n->instance);
+    write_place(*n, n->code + begin + left_position(where), {fp},
+                below({rp}, left_handlers(where) * record_words), n->instance);
+    return left_status(where);
+}
+
+NativeStatus native_caller_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin,
+                                u32 where, u32 dirty) {
+    n->dirty |= dirty;
+    write_record(*n, n->code + begin + left_position(where), {fp},
+                 below({rp}, (left_handlers(where) + 1) * record_words));
+    return left_status(where);
 }
 
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
@@ -228,7 +243,7 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             const NativeStatus status =
                 e.enter(&n, slots_at(p, word(thread, thread_fp)).first,
                         slots_at(p, word(thread, thread_rp)).first, e.number);
-            word(thread, thread_dirty) |= n.dirty;
+            word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : 1;
             quantum = alternates ? quantum - call_cost : n.quantum;
             must_interpret = alternates || status == NativeStatus::interpret;
             switch (status) {

@@ -47,9 +47,12 @@ ThreadState run_native(const Process& process, const NativeTable& table, u32 thr
                        u8* stack_limit, bool alternates);
 
 extern "C" {
-// The last of leaving: the thread's place, or the record of the call by which a callee left.
-void native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 position, bool is_caller,
-                 s64 quantum, u32 dirty);
+// The last of leaving: writes the thread's place, or the record of the call by which a callee left.
+// `begin` is the function's first position, `where` is native_where(). The status.
+NativeStatus native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin, u32 where,
+                         s64 quantum, u32 dirty);
+NativeStatus native_caller_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin,
+                                u32 where, u32 dirty);
 // One instruction out of line, whose operands stand in their slots. yield, stopped: n->pc.
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position);
 // Calls the reference `ref`, not null; arguments and results in slots from `base` on.

@@ -184,7 +184,7 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
     return u64(at - n->process->bytes) % width != 0;
 }
 NATIVE u32 native_dirty(const NativeContext* n, const u8* at, u32 width) {
-    return pieces_are_kept ? dirty_pieces(*n->process, at, width) : 1;
+    return pieces_are_kept ? dirty_pieces(*n->process, at, width) : 0;
 }
 
 #define OP(name)
