@@ -5,7 +5,7 @@ import pathlib
 import re
 import subprocess
 
-TIMEOUT = 60  # seconds for one file; ten times what the slowest takes under a sanitizer
+TIMEOUT = 120  # seconds for one file; ten times what the slowest takes under a sanitizer
 
 
 def read_known_failures(path):
@@ -20,7 +20,8 @@ def read_known_failures(path):
 
 def run_file(path):
     try:
-        result = subprocess.run([os.environ["GPURUN"], "wast", path], stdout=subprocess.PIPE,
+        tier = ["--tier", os.environ["GPURUN_TEST_TIER"]] if "GPURUN_TEST_TIER" in os.environ else []
+        result = subprocess.run([os.environ["GPURUN"], "wast", *tier, path], stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace",
                                 timeout=TIMEOUT)
         return result.returncode, result.stdout

@@ -20,9 +20,10 @@ namespace gpurun::codegen {
 namespace {
 
 // Larger functions stay in the interpreter: what LLVM takes for one grows faster than it does.
-constexpr u64 max_function_words = 200'000;
+constexpr u64 max_function_words = 30'000;
 static_assert(max_function_words < native_most_words);
-constexpr u64 max_function_cells = u64{1} << 28;  // words times slots
+constexpr u64 max_function_cells = u64{1} << 24;  // words times slots
+constexpr usize max_params = 100, max_results = 20;
 
 constexpr const char* table_name = "gpurun_functions";
 
@@ -43,7 +44,10 @@ Program::Program(const wasm::Module& m, const translate::Code& c)
             has_tail_calls |= is_tail_call(op);
             handlers += op == CodeOp::try_begin;
         }
-        is_compiled[func] = words <= max_function_words && handlers <= native_most_handlers &&
+        const wasm::FuncType& type = m.func_type(func);
+        is_compiled[func] = type.params.size() <= max_params &&
+                            type.results.size() <= max_results && words <= max_function_words &&
+                            handlers <= native_most_handlers &&
                             words * c_of(c.words[begin_of(func)]) <= max_function_cells;
     }
 }

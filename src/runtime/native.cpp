@@ -7,7 +7,9 @@
 namespace gpurun::rt {
 namespace {
 
-constexpr s64 call_cost = 128;  // as the interpreter counts
+// What is taken from a quantum, of which a unit is about a nanosecond: for a chunk of a long
+// operation, and for a turn that may be as long as the code of a function.
+constexpr s64 call_cost = 128, chunk_cost = 1 << 14, turn_cost = 1 << 12;
 
 void load_memory(NativeContext& n) {
     Registers r;
@@ -70,7 +72,7 @@ Outcome operate(NativeContext& n, Registers& r) {
             word(n.thread, thread_state) = u32(ThreadState::trapped);
         }
         if (outcome != Outcome::chunk) return outcome;
-        n.quantum -= call_cost;
+        n.quantum -= chunk_cost;
         if (n.quantum < 0) return Outcome::chunk;
     }
 }
@@ -230,7 +232,7 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             const ThreadState state = run(p, thread_index, 0);
             if (state != ThreadState::ready) return state;
             must_interpret = false;
-            quantum -= call_cost;
+            quantum -= turn_cost;
         } else {
             NativeContext n = {};
             n.process = &p;
@@ -244,7 +246,7 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
                 e.enter(&n, slots_at(p, word(thread, thread_fp)).first,
                         slots_at(p, word(thread, thread_rp)).first, e.number);
             word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : 1;
-            quantum = alternates ? quantum - call_cost : n.quantum;
+            quantum = alternates ? quantum - turn_cost : n.quantum;
             must_interpret = alternates || status == NativeStatus::interpret;
             switch (status) {
                 case NativeStatus::done: return_to_caller(p, thread); break;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,13 @@ namespace gpurun::test {
 using engine::Completion;
 using engine::Value;
 
+// $GPURUN_TEST_TIER: the same tests for each.
+inline device::Tier tier_under_test() {
+    const char* name = std::getenv("GPURUN_TEST_TIER");
+    if (name == nullptr) return device::Tier::interp;
+    return std::string_view(name) == "alternate" ? device::Tier::alternate : device::Tier::native;
+}
+
 // Small, so that copies of a process are cheap.
 inline engine::StoreOptions small_options() {
     engine::StoreOptions options;
@@ -26,6 +34,7 @@ inline engine::StoreOptions small_options() {
     options.memory_bytes = 16 << 20;
     options.all_memory_bytes = 64 << 20;
     options.code_words = 1 << 20;
+    options.tier = tier_under_test();
     return options;
 }
 
