@@ -36,6 +36,13 @@ add_custom_target(codegen_hash DEPENDS ${codegen_hash})
 find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
 if(GPURUN_STATIC)
   llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX OrcJIT Passes BitReader)
+  # What LLVM's support library links, statically too; a solver that nothing here uses is left out.
+  get_target_property(llvm_needs LLVMSupport INTERFACE_LINK_LIBRARIES)
+  list(FILTER llvm_needs EXCLUDE REGEX "z3|ZLIB|zstd")
+  find_library(Z_STATIC libz.a REQUIRED)
+  find_library(ZSTD_STATIC libzstd.a REQUIRED)
+  set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES
+                        "${llvm_needs};${Z_STATIC};${ZSTD_STATIC}")
 else()
   set(llvm_libraries LLVM)
 endif()

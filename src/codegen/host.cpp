@@ -1,4 +1,5 @@
 // The CPU as a target, and images in its memory: linked by ORC, with the runtime's functions alone.
+#include <codegen_hash.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include "codegen/codegen.h"
 #include "codegen/target.h"
-#include "codegen_hash.h"
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wall"
