@@ -24,4 +24,6 @@ set(exports ${PROJECT_SOURCE_DIR}/cmake/gpurun.map)
 target_link_options(gpurun_shared PRIVATE -Wl,--version-script=${exports})
 set_target_properties(gpurun_shared PROPERTIES LINK_DEPENDS ${exports})
 target_link_libraries(gpurun_shared PRIVATE Threads::Threads ${llvm_libraries} ${CMAKE_DL_LIBS})
-target_link_libraries(gpurun_static INTERFACE stdc++ m pthread ${CMAKE_DL_LIBS})
+# Whoever links the static one links LLVM's shared library.
+set(llvm_flags "-L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR}")
+target_link_libraries(gpurun_static INTERFACE stdc++ m pthread ${CMAKE_DL_LIBS} "${llvm_flags}")
