@@ -13,12 +13,18 @@ add_custom_command(
   DEPFILE ${NATIVE_HOST_BITCODE}.d
   COMMENT "Compiling src/runtime/native_bitcode.cpp for the host"
   VERBATIM)
-add_custom_target(native_host_bitcode DEPENDS ${NATIVE_HOST_BITCODE})
+# Of GPUs: kernels, with all of the runtime.
+set(NATIVE_BURST_BITCODE ${PROJECT_BINARY_DIR}/native_burst.bc)
+set(NATIVE_SPACE_BITCODE ${PROJECT_BINARY_DIR}/native_space.bc)
+nvptx_compile(${NATIVE_BURST_BITCODE} -march=sm_75 -DGPURUN_NATIVE=1 -c -emit-llvm)
+nvptx_compile(${NATIVE_SPACE_BITCODE} -march=sm_75 -DGPURUN_NATIVE=1 -DGPURUN_SOLO=1 -c -emit-llvm)
+set(native_bitcode_files ${NATIVE_HOST_BITCODE} ${NATIVE_BURST_BITCODE} ${NATIVE_SPACE_BITCODE})
+add_custom_target(native_bitcode_files DEPENDS ${native_bitcode_files})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/native_bitcode.cpp.in native_bitcode.cpp @ONLY)
 set_source_files_properties(${PROJECT_BINARY_DIR}/native_bitcode.cpp PROPERTIES
-                            OBJECT_DEPENDS ${NATIVE_HOST_BITCODE})
+                            OBJECT_DEPENDS "${native_bitcode_files}")
 add_library(native_bitcode STATIC ${PROJECT_BINARY_DIR}/native_bitcode.cpp)
-add_dependencies(native_bitcode native_host_bitcode)
+add_dependencies(native_bitcode native_bitcode_files)
 
 # What images depend on: kept ones are not taken for another's.
 file(GLOB hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/*
@@ -26,9 +32,9 @@ file(GLOB hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/*
 set(codegen_hash ${PROJECT_BINARY_DIR}/generated/codegen_hash.h)
 add_custom_command(
   OUTPUT ${codegen_hash}
-  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${codegen_hash} "-DFILES=${hashed};${NATIVE_HOST_BITCODE}"
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${codegen_hash} "-DFILES=${hashed};${native_bitcode_files}"
           -P ${PROJECT_SOURCE_DIR}/cmake/hash_files.cmake
-  DEPENDS ${hashed} ${NATIVE_HOST_BITCODE} ${PROJECT_SOURCE_DIR}/cmake/hash_files.cmake
+  DEPENDS ${hashed} ${native_bitcode_files} ${PROJECT_SOURCE_DIR}/cmake/hash_files.cmake
   VERBATIM)
 add_custom_target(codegen_hash DEPENDS ${codegen_hash})
 

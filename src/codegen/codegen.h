@@ -28,20 +28,24 @@ struct Image {
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
 };
 
+// What images are for: this machine's CPU, or NVIDIA's GPUs, where a kernel runs many processes
+// (burst) or one (space). Of the latter an image is a single piece: PTX.
+enum class Target : u8 { host, cuda_burst, cuda_space };
+
 struct Options {
+    Target target = Target::host;
     u32 threads = 0;  // 0: as many as the machine has
 };
 
-// For this machine's CPU.
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options);
-// What images of this machine depend on beside module and options: its CPU, and how we compile.
-std::string target_key();
+// What images depend on beside module and options: the CPU if it is for this, and how we compile.
+std::string target_key(Target target);
 // An image as bytes, and back; `code_words` are its module's.
 std::vector<u8> to_bytes(const Image& image);
 Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words);
 // What LLVM makes of it, before optimisation: text, a module a piece.
-Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code);
+Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code, Target target);
 
 // An image in memory, ready to run. Its code is gone when this is.
 class LoadedImage {

@@ -43,9 +43,10 @@ struct Range {
     u32 first, end;  // functions
 };
 
-std::vector<Range> split(const Program& program) {
+std::vector<Range> split(const Program& program, const Implementation& target) {
     std::vector<Range> ranges;
     u32 first = program.module.imported_funcs;
+    if (target.is_kernel()) return {{first, u32(program.module.funcs.size())}};
     u64 taken = 0;
     for (u32 func = first; func < program.module.funcs.size(); func++) {
         taken += program.end_of(func) - program.begin_of(func);
@@ -57,16 +58,19 @@ std::vector<Range> split(const Program& program) {
     return ranges;
 }
 
-std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
+std::string enter_name(const Implementation& target, usize piece) {
+    return target.is_kernel() ? native_enter_name : format("%s_%zu", native_enter_name, piece);
+}
 
-void fill(Piece& piece, const Range& range, usize number) {
+void fill(Piece& piece, const Implementation& target, const Range& range, usize number) {
     for (u32 func = range.first; func < range.end; func++)
         if (piece.program().is_compiled[func]) piece.add(func);
     if (number == 0) piece.add_table();
-    piece.finish(enter_name(number));
+    piece.finish(enter_name(target, number));
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+// The runtime's functions are as good as they get.
+void optimise(Piece& piece, llvm::TargetMachine& machine) {
     llvm::PassBuilder builder(&machine);
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
@@ -92,11 +96,14 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::ADCEPass());
 
-    llvm::ModulePassManager all;
-    all.addPass(llvm::AlwaysInlinerPass(false));
-    all.addPass(llvm::GlobalDCEPass());
-    all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
-    all.run(module, modules);
+    llvm::ModulePassManager first;
+    first.addPass(llvm::AlwaysInlinerPass(false));
+    first.run(piece.module(), modules);
+    for (llvm::Function* f : piece.functions())
+        if (!f->isDeclaration()) functions.invalidate(*f, passes.run(*f, functions));
+    llvm::ModulePassManager last;
+    last.addPass(llvm::GlobalDCEPass());
+    last.run(piece.module(), modules);
 }
 
 // The bitcode's functions were made for any machine of the kind; ours are for this one.
@@ -114,30 +121,36 @@ void set_machine(llvm::Module& module, const llvm::TargetMachine& machine) {
     }
 }
 
-Result<std::vector<u8>> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+Result<std::vector<u8>> emit(llvm::Module& module, llvm::TargetMachine& machine, bool is_text) {
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream out(bytes);
     llvm::legacy::PassManager passes;
-    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
-        return Error{"LLVM cannot make objects for this machine"};
+    if (machine.addPassesToEmitFile(
+            passes, out, nullptr,
+            is_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile))
+        return Error{"LLVM cannot make machine code for this target"};
     passes.run(module);
     return std::vector<u8>(bytes.begin(), bytes.end());
 }
 
-Result<Image::Piece> compile_piece(const Program& program, const Target& target, const Range& range,
-                                   usize number) {
+const Implementation& target_of(Target target) {
+    return target == Target::host ? host_target() : nvptx_target(target);
+}
+
+Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
+                                   const Range& range, usize number) {
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
-    Piece piece(program, target.bitcode());
-    fill(piece, range, number);
+    Piece piece(program, target);
+    fill(piece, target, range, number);
     llvm::Module& module = piece.module();
     set_machine(module, *machine);
 #ifndef NDEBUG
     CHECK(!llvm::verifyModule(module, &llvm::errs()));
 #endif
-    optimise(module, *machine);
+    optimise(piece, *machine);
     Image::Piece made;
-    made.object = TRY(emit(module, *machine));
-    made.enter = enter_name(number);
+    made.object = TRY(emit(module, *machine, target.is_kernel()));
+    made.enter = enter_name(target, number);
     made.entries = piece.entries();
     return made;
 }
@@ -147,8 +160,8 @@ Result<Image::Piece> compile_piece(const Program& program, const Target& target,
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options) {
     const Program program(module, code);
-    const std::vector<Range> ranges = split(program);
-    const Target& target = host_target();
+    const Implementation& target = target_of(options.target);
+    const std::vector<Range> ranges = split(program, target);
     std::vector<std::optional<Result<Image::Piece>>> made(ranges.size());
     std::atomic<usize> next = 0;
     auto work = [&] {
@@ -170,13 +183,15 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     return image;
 }
 
-Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code) {
+Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code,
+                            Target wanted) {
     const Program program(module, code);
-    const std::vector<Range> ranges = split(program);
+    const Implementation& target = target_of(wanted);
+    const std::vector<Range> ranges = split(program, target);
     std::string text;
     for (usize i = 0; i < ranges.size(); i++) {
-        Piece piece(program, host_target().bitcode());
-        fill(piece, ranges[i], i);
+        Piece piece(program, target);
+        fill(piece, target, ranges[i], i);
         llvm::raw_string_ostream out(text);
         piece.module().print(out, nullptr);
     }

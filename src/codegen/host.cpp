@@ -50,7 +50,7 @@ std::string host_features() {
     return features;
 }
 
-class HostTarget final : public Target {
+class HostTarget final : public Implementation {
 public:
     std::span<const u8> bitcode() const override {
         return {gpurun_native_host_bitcode, gpurun_native_host_bitcode_end};
@@ -68,6 +68,8 @@ public:
             triple, llvm::sys::getHostCPUName(), host_features(), options, llvm::Reloc::PIC_,
             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
     }
+
+    bool is_kernel() const override { return false; }
 };
 
 Error llvm_error(const char* what, llvm::Error error) {
@@ -148,12 +150,15 @@ private:
 
 }  // namespace
 
-std::string target_key() {
+std::string target_key(Target target) {
+    const std::string version = " " LLVM_VERSION_STRING " " GPURUN_CODEGEN_HASH;
+    if (target == Target::cuda_burst) return "cuda burst" + version;
+    if (target == Target::cuda_space) return "cuda space" + version;
     return llvm::sys::getProcessTriple() + " " + llvm::sys::getHostCPUName().str() + " " +
-           host_features() + " " LLVM_VERSION_STRING " " GPURUN_CODEGEN_HASH;
+           host_features() + version;
 }
 
-const Target& host_target() {
+const Implementation& host_target() {
     static const HostTarget target;
     return target;
 }

@@ -56,7 +56,9 @@ u32 Program::end_of(u32 func) const {
     return func + 1 < code.entries.size() ? code.entries[func + 1] : code.instantiate;
 }
 
-Piece::Piece(const Program& program, std::span<const u8> bitcode) : program_(program) {
+Piece::Piece(const Program& program, const Implementation& target)
+    : program_(program), target_(target) {
+    const std::span<const u8> bitcode = target.bitcode();
     llvm::MemoryBufferRef buffer(
         llvm::StringRef(reinterpret_cast<const char*>(bitcode.data()), bitcode.size()), "runtime");
     llvm::Expected<std::unique_ptr<llvm::Module>> loaded =
@@ -95,11 +97,21 @@ llvm::FunctionType* Piece::type_of(const wasm::FuncType& type) {
 llvm::Function* Piece::function(u32 func) {
     const std::string name = "f" + std::to_string(func);
     if (llvm::Function* found = module_->getFunction(name)) return found;
-    llvm::Function* made = llvm::Function::Create(type_of(program_.module.func_type(func)),
-                                                  llvm::Function::ExternalLinkage, name, *module_);
-    made->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return new_function(type_of(program_.module.func_type(func)), llvm::Function::ExternalLinkage,
+                        name);
+}
+
+// External ones are seen by all pieces of a module.
+llvm::Function* Piece::new_function(llvm::FunctionType* type,
+                                    llvm::GlobalValue::LinkageTypes linkage,
+                                    const std::string& name) {
+    if (target_.is_kernel()) linkage = llvm::Function::InternalLinkage;
+    llvm::Function* made = llvm::Function::Create(type, linkage, name, *module_);
+    if (linkage == llvm::Function::ExternalLinkage)
+        made->setVisibility(llvm::GlobalValue::HiddenVisibility);
     made->setDSOLocal(true);
     made->setDoesNotThrow();
+    functions_.push_back(made);
     return made;
 }
 
@@ -144,10 +156,9 @@ void Piece::add(u32 func) {
     if (resumes.empty()) return;
     llvm::Type* word = llvm::Type::getInt32Ty(context_);
     llvm::Type* pointer = llvm::PointerType::get(context_, 0);
-    llvm::Function* resume = llvm::Function::Create(
-        llvm::FunctionType::get(word, {pointer, pointer, pointer, word}, false),
-        llvm::Function::InternalLinkage, "f" + std::to_string(func) + ".resume", *module_);
-    resume->setDoesNotThrow();
+    llvm::Function* resume =
+        new_function(llvm::FunctionType::get(word, {pointer, pointer, pointer, word}, false),
+                     llvm::Function::InternalLinkage, "f" + std::to_string(func) + ".resume");
     FunctionBuilder(*this, flow, func, FunctionBuilder::Form::resumed, resumes, resume).build();
     for (u32 i = 0; i < resumes.size(); i++) {
         entries_.push_back({func, resume, i});
@@ -159,10 +170,15 @@ void Piece::add(u32 func) {
 void Piece::finish(const std::string& enter) {
     llvm::IRBuilder<> b(context_);
     llvm::Type* pointer = b.getPtrTy();
-    llvm::Function* made = llvm::Function::Create(
-        llvm::FunctionType::get(b.getInt32Ty(), {pointer, pointer, pointer, b.getInt32Ty()}, false),
-        llvm::Function::ExternalLinkage, enter, *module_);
+    // A kernel has declared it.
+    llvm::Function* made = module_->getFunction(enter);
+    if (!made)
+        made = llvm::Function::Create(
+            llvm::FunctionType::get(b.getInt32Ty(), {pointer, pointer, pointer, b.getInt32Ty()},
+                                    false),
+            llvm::Function::ExternalLinkage, enter, *module_);
     made->setDoesNotThrow();
+    functions_.push_back(made);
     auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, made); };
     llvm::BasicBlock *first = block("first"), *nowhere = block("nowhere");
     b.SetInsertPoint(nowhere);
@@ -214,18 +230,25 @@ void Piece::finish(const std::string& enter) {
         b.CreateRet(status);
     }
 
-    // Of the runtime's functions, those that nothing uses go; the others become ours.
-    if (llvm::GlobalVariable* used = module_->getNamedGlobal("llvm.compiler.used"))
-        used->eraseFromParent();
+    take_runtime();
+    if (target_.is_kernel()) made->setLinkage(llvm::Function::InternalLinkage);
+}
+
+// Of the runtime's functions, those that nothing uses go; the others become ours. Kernels stay.
+void Piece::take_runtime() {
+    for (const char* name : {"llvm.compiler.used", "llvm.used"})
+        if (llvm::GlobalVariable* used = module_->getNamedGlobal(name)) used->eraseFromParent();
+    // What declares them; others are functions' that are yet to be read.
     for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module_->globals()))
-        if (global.hasInternalLinkage() && global.use_empty()) global.eraseFromParent();
+        if (global.getName().contains("keep_native_")) global.eraseFromParent();
     for (bool is_done = false; !is_done;) {
         is_done = true;
         for (llvm::Function& f : module_->functions()) {
-            if (!f.isMaterializable() || f.use_empty()) continue;
+            const bool is_kernel = f.getCallingConv() == llvm::CallingConv::PTX_Kernel;
+            if (!f.isMaterializable() || (f.use_empty() && !is_kernel)) continue;
             CHECK(!f.materialize());
             f.setComdat(nullptr);
-            f.setLinkage(llvm::GlobalValue::InternalLinkage);
+            if (!is_kernel) f.setLinkage(llvm::GlobalValue::InternalLinkage);
             is_done = false;
         }
     }

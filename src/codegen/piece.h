@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "codegen/llvm.h"
+#include "codegen/target.h"
 #include "translate/effects.h"
 
 namespace gpurun::codegen {
@@ -25,8 +26,7 @@ struct Program {
 
 class Piece {
 public:
-    // `bitcode` is the runtime's, for the target.
-    Piece(const Program& program, std::span<const u8> bitcode);
+    Piece(const Program& program, const Implementation& target);
 
     // Adds a function: what calls in the module use, and what goes on in the middle of it.
     void add(u32 func);
@@ -39,6 +39,8 @@ public:
     llvm::Module& module() { return *module_; }
     const Program& program() const { return program_; }
     const std::vector<u32>& entries() const { return entry_positions_; }
+    // Those that were made here; the others are the runtime's.
+    const std::vector<llvm::Function*>& functions() const { return functions_; }
 
     // An inline function of runtime/native_bitcode.cpp, or one of abi/native_calls.def.
     llvm::Function* runtime(llvm::StringRef name);
@@ -55,9 +57,15 @@ private:
         u32 number;              // of `resume`
     };
 
+    llvm::Function* new_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
+                                 const std::string& name);
+    void take_runtime();
+
     const Program& program_;
+    const Implementation& target_;
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
+    std::vector<llvm::Function*> functions_;
     std::vector<Entry> entries_;
     std::vector<u32> entry_positions_;
 };

@@ -1,24 +1,30 @@
-// What differs between targets. Private to src/codegen: host.cpp has the CPU's.
+// What differs between targets. Private to src/codegen: host.cpp has the CPU's, nvptx.cpp those of
+// NVIDIA's GPUs.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "base/result.h"
+#include "codegen/codegen.h"
 #include "codegen/llvm.h"
 
 namespace gpurun::codegen {
 
 // What a piece is compiled for.
-class Target {
+class Implementation {
 public:
-    virtual ~Target() = default;
-    // The runtime's inline functions (runtime/native_bitcode.cpp).
+    virtual ~Implementation() = default;
+    // The runtime's inline functions (runtime/native_bitcode.cpp), and the kernel if it is one.
     virtual std::span<const u8> bitcode() const = 0;
     // One for each thread that compiles.
     virtual Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const = 0;
+    // Whether an image is one piece with all of the runtime in it, as assembly; else it is objects
+    // that are linked with the runtime.
+    virtual bool is_kernel() const = 0;
 };
 
-const Target& host_target();
+const Implementation& host_target();
+const Implementation& nvptx_target(Target target);
 
 }  // namespace gpurun::codegen

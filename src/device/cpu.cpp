@@ -31,7 +31,7 @@ constexpr s64 native_quantum = 1 << 22;
 ThreadState run_thread(const rt::Process& process, u32 thread, const CpuNativeTable& native,
                        Tier tier) {
     if (native.is_empty()) return rt::run(process, thread, quantum);
-    return rt::run_native(process, native.table(), thread, native_quantum, stack_limit(),
+    return rt::run_native(process, native.table(), thread, native_quantum, 0, stack_limit(),
                           tier == Tier::alternate);
 }
 

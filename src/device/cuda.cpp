@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/check.h"
 #include "base/phases.h"
 #include "device/cuda_device.h"
 #include "device/devices.h"
@@ -16,6 +17,11 @@ namespace {
 constexpr u32 gang_registers = 64;
 constexpr u32 resident_registers = gang_registers;
 constexpr u32 solo_registers = 255;
+// Machine code has more to keep in registers than the interpreter.
+constexpr u32 native_registers = 128;
+// Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
+// could be resident.
+constexpr u32 native_stack_bytes = 16 << 10;
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
@@ -129,6 +135,30 @@ Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
     return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
 }
+Result<const Kernel*> CudaDevice::native_kernel(const NativeCode& code, bool is_burst) {
+    constexpr int limit_stack_size = 0;
+    TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes),
+              "asking for hardware stack"));
+    const auto& image = static_cast<const CudaNativeCode&>(code);
+    const Kernel* made = TRY(kernel(is_burst ? "gpurun_burst" : "gpurun_solo", image.ptx(),
+                                    is_burst ? native_registers : solo_registers));
+    return made;
+}
+NativeParams CudaDevice::native_params(device::Tier tier) const {
+    return {native_stack_bytes, tier == Tier::alternate};
+}
+Result<Buffer> CudaDevice::upload_entries(const NativePart& part, u64 code_words) {
+    std::vector<u32> entry_at(code_words);
+    const std::span<const u32> entries = static_cast<const CudaNativeCode&>(*part.code).entries();
+    for (u32 i = 0; i < entries.size(); i++) entry_at[part.begin + entries[i]] = i + 1;
+    Buffer buffer = TRY(upload(std::span<const u32>(entry_at), "entries of machine code"));
+    TRY(synchronize("writing entries of machine code"));
+    return buffer;
+}
+Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen::Image& image) {
+    CHECK(image.pieces.size() == 1);
+    return std::shared_ptr<const NativeCode>(std::make_shared<CudaNativeCode>(image.pieces[0]));
+}
 Result<const Kernel*> CudaDevice::resident_kernel() {
     return kernel("gpurun_resident", resident_ptx(info_.capability), resident_registers);
 }
@@ -180,8 +210,17 @@ public:
           words_(std::move(words)),
           bytes_(std::move(bytes)),
           system_(address_of(sizes.system)),
+          code_words_(sizes.code_words),
+          tier_(sizes.tier),
           is_watched_(sizes.is_watched) {}
 
+    // A kernel has one image: with several modules the last has machine code.
+    Result<void> use_native(const NativePart& part) override {
+        native_ = TRY(device_.native_kernel(*part.code, false));
+        entries_ = TRY(device_.upload_entries(part, code_words_));
+        native_code_ = part.code;
+        return {};
+    }
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         return device_.copy_in(code_.at() + u64(position) * 8, words.data(), words.size_bytes());
     }
@@ -210,6 +249,8 @@ public:
 private:
     Result<ThreadState> launch(u32 thread, u32 steps, const RunControl& control) {
         PhaseTimer timer(Phase::run);
+        if (native_ && steps == 0)
+            return launch(*native_, task_board_bytes, thread, steps, control);
         ThreadState state =
             TRY(launch(kernel_, task_board_bytes + stack_window * 4, thread, steps, control));
         if (state != ThreadState::outgrown) return state;
@@ -226,7 +267,9 @@ private:
                           thread,
                           steps,
                           is_watched_,
-                          u32(control.slice.count())};
+                          u32(control.slice.count()),
+                          entries_.at(),
+                          device_.native_params(tier_)};
         TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
         u32 state = 0;
@@ -236,8 +279,12 @@ private:
 
     CudaDevice& device_;
     const Kernel& kernel_;
-    Buffer code_, words_, bytes_;
+    Buffer code_, words_, bytes_, entries_;
     DevicePointer system_;
+    u64 code_words_;
+    device::Tier tier_;
+    const Kernel* native_ = nullptr;
+    std::shared_ptr<const NativeCode> native_code_;
     bool is_watched_;
 };
 

@@ -63,7 +63,7 @@ void spread(std::vector<Plan>& plans, std::span<const u64> processes, u64 reside
 
 // What a part has on the device from its first process to its last.
 struct PartMemory {
-    Buffer code, arguments, results;
+    Buffer code, arguments, results, entries;
 };
 
 // Processes of a part, all in slots of one size.
@@ -158,6 +158,8 @@ public:
             m.code = TRY(device_.upload(std::span<const u64>(part.code), "code"));
             m.arguments = TRY(device_.upload(std::span<const u32>(part.arguments), "arguments"));
             m.results = TRY(device_.allocate_zeroed(u64(part.processes) * stride * 4, "results"));
+            if (is_native())
+                m.entries = TRY(device_.upload_entries(part.native[0], part.code.size()));
             first->levels[i].part = i;
             processes.push_back(part.processes);
         }
@@ -179,6 +181,9 @@ public:
     }
 
 private:
+    // One kernel runs all parts, and has one image.
+    bool is_native() const { return parts_.size() == 1 && parts_[0].native.size() == 1; }
+
     // ---- sizes ---------------------------------------------------------------------
 
     static constexpr u32 tier_bits = 2, last_tier = 6;
@@ -206,8 +211,10 @@ private:
     // False: not even one warp of each fits.
     Result<bool> plan(Tier& tier, std::span<const u64> processes) {
         // The driver takes local memory for all lanes that could ever be resident.
-        u64 free = TRY(device_.free_memory()),
-            local = u64(tier.gang->local_bytes) * device_.info().lanes;
+        u32 local_bytes = tier.gang->local_bytes;
+        if (is_native())
+            local_bytes = std::max(local_bytes, device_.native_params(parts_[0].tier).stack_bytes);
+        u64 free = TRY(device_.free_memory()), local = u64(local_bytes) * device_.info().lanes;
         bool may_grow = false;
         std::vector<Plan> plans(tier.levels.size());
         double least = 0;
@@ -269,6 +276,7 @@ private:
         row.next = level.next.at();
         row.system = address_of(part.system);
         row.lanes_at = level.lanes.at();
+        row.entries = m.entries.at();
         if (source) {
             row.source_words = source->words.at();
             row.source_bytes = source->bytes.at();
@@ -310,7 +318,8 @@ private:
             level.slot = lay_out(part, size_of(part, tier.number, free));
             is_deep |= level.slot.stack_end - level.slot.stack > gang_stack_slots;
         }
-        tier.gang = TRY(device_.gang_kernel(is_deep));
+        tier.gang = is_native() ? TRY(device_.native_kernel(*parts_[0].native[0].code, true))
+                                : TRY(device_.gang_kernel(is_deep));
         if (!TRY(plan(tier, processes))) return false;
         for (Level& level : tier.levels) {
             tier.table.push_back(TRY(make_part(level, tier.source, tier.warps)));
@@ -413,8 +422,9 @@ private:
         auto start = std::chrono::steady_clock::now();
         BurstCounters counted{};
         TRY(device_.copy_in(tier.counters.at(), &counted, sizeof counted));
-        BurstParams params{tier.rows.at(), device_.stop_word().at(), tier.counters.at(),
-                           u32(tier.levels.size()), parts_[0].spoilt};
+        BurstParams params{tier.rows.at(),     device_.stop_word().at(),
+                           tier.counters.at(), u32(tier.levels.size()),
+                           parts_[0].spoilt,   device_.native_params(parts_[0].tier)};
         TRY(device_.pass_on_stop(control));
         u32 blocks = (tier.warps * warp_lanes + block_lanes - 1) / block_lanes;
         TRY(device_.launch(*tier.gang, blocks, block_lanes, 0, &params));

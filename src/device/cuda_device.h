@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "abi/burst.h"
 #include "abi/check.h"
 #include "base/format.h"
 #include "device/cuda_driver.h"
@@ -196,6 +197,10 @@ public:
     }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
+    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image) override;
+    codegen::Target native_target(bool for_bursts) const override {
+        return for_bursts ? codegen::Target::cuda_burst : codegen::Target::cuda_space;
+    }
     Result<MachineShape> machine_shape() override;
     Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
                                                   SystemMemory& pages) override;
@@ -250,6 +255,11 @@ public:
     }
 
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
+    // With machine code of a module.
+    Result<const Kernel*> native_kernel(const NativeCode& code, bool is_burst);
+    // Where `parts` can be entered, by position; and the rest of what such a kernel is told.
+    Result<Buffer> upload_entries(const NativePart& part, u64 code_words);
+    NativeParams native_params(Tier tier) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
     Result<const Kernel*> resident_kernel();
@@ -296,6 +306,19 @@ private:
     StopWord stop_;
     CheckMemory checks_;
     std::map<std::string, Kernel> kernels_;
+};
+
+// An image: PTX, which becomes a kernel when it is wanted.
+class CudaNativeCode final : public NativeCode {
+public:
+    explicit CudaNativeCode(const codegen::Image::Piece& piece)
+        : ptx_(piece.object.begin(), piece.object.end()), entries_(piece.entries) {}
+    std::string_view ptx() const { return ptx_; }
+    std::span<const u32> entries() const { return entries_; }
+
+private:
+    std::string ptx_;
+    std::vector<u32> entries_;
 };
 
 // A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by

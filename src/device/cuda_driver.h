@@ -58,6 +58,7 @@ inline constexpr Status out_of_memory = 2;
     F(function_attribute, cuFuncGetAttribute, (int* value, int attribute, Handle function))       \
     F(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                     \
       (int* blocks, Handle function, int block_lanes, usize shared_bytes))                        \
+    F(context_limit, cuCtxSetLimit, (int limit, usize value))                                     \
     F(launch, cuLaunchKernel,                                                                     \
       (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,      \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** params,   \

@@ -16,6 +16,8 @@ Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Ima
     return Error{info().id + " has no native tier; --tier interp runs there"};
 }
 
+codegen::Target Device::native_target(bool) const { return codegen::Target::host; }
+
 Result<std::unique_ptr<Device>> open_device(std::string_view id) {
     if (id == "cpu") return make_cpu_device();
     if (id == "auto") {

@@ -207,8 +207,9 @@ public:
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
-    // An Error where there is no native tier.
+    // An image that was compiled for native_target(). An Error where there is no native tier.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image);
+    virtual codegen::Target native_target(bool for_bursts) const;
     // What a resident launch would have here. From then on info().memory_free is what its system
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;

@@ -195,11 +195,14 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
 }
 
 Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
-                               const BurstOptions& options, const device::RunControl& control) {
+                               const BurstOptions& options, const device::RunControl& control,
+                               device::Device* bursts_on) {
     Template made;
     if (has_initialiser(*module, options)) made.system = TRY(make_template_system(options));
-    made.store = TRY(Store::create(store_options(*module, options), template_device(),
-                                   made.system ? &made.system->memory() : nullptr));
+    StoreOptions wanted = store_options(*module, options);
+    wanted.bursts_on = bursts_on;
+    made.store = TRY(
+        Store::create(wanted, template_device(), made.system ? &made.system->memory() : nullptr));
     Store& store = *made.store;
     TRY(store.offer(options.host_functions));
     std::vector<Extern> imports = TRY(store.system_imports(*module));
@@ -224,7 +227,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     std::vector<std::optional<System>> systems;
     for (const auto& [module, options] : jobs) {
         TRY(check_memories(device.info(), *module));
-        Template made = TRY(make_template(module, options, control));
+        Template made = TRY(make_template(module, options, control, &device));
         const wasm::FuncType& type = made.store->type_of(made.func);
         TRY(check_count(device.info(), type, options.processes));
         std::vector<u32> arguments = TRY(argument_words(type, options));

@@ -50,7 +50,8 @@ struct Template {
     Extern func;  // that they call
 };
 Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
-                               const BurstOptions& options, const device::RunControl& control);
+                               const BurstOptions& options, const device::RunControl& control,
+                               device::Device* bursts_on);
 
 // How each process of each job ended.
 class BurstReport {

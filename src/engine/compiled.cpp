@@ -8,16 +8,16 @@
 namespace gpurun::engine {
 
 Result<codegen::Image> compiled(const wasm::Module& module, const translate::Code& code,
-                                bool is_metered) {
+                                codegen::Target target, bool is_metered) {
     PhaseTimer timer(Phase::compile);
     // The whole module: nobody can make another that is taken for it.
-    std::string key = "native " + codegen::target_key() + (is_metered ? " metered " : " ");
+    std::string key = "native " + codegen::target_key(target) + (is_metered ? " metered " : " ");
     key.append(module.bytes.begin(), module.bytes.end());
     const image::Cache cache(image::Cache::default_folder());
     if (std::optional<std::vector<u8>> kept = cache.get(key))
         if (Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size())))
             return image;
-    codegen::Image image = TRY(codegen::compile(module, code, {}));
+    codegen::Image image = TRY(codegen::compile(module, code, {target}));
     cache.put(key, codegen::to_bytes(image));
     return image;
 }

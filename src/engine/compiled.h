@@ -7,6 +7,6 @@ namespace gpurun::engine {
 
 // `code` is the module's, with or without charges for fuel.
 Result<codegen::Image> compiled(const wasm::Module& module, const translate::Code& code,
-                                bool is_metered);
+                                codegen::Target target, bool is_metered);
 
 }  // namespace gpurun::engine

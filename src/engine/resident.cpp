@@ -256,7 +256,7 @@ Result<u32> Resident::load(const std::string& name,
     auto program = std::make_unique<Program>();
     program->name = name;
     program->fuel = limits.fuel;
-    program->made = TRY(make_template(module, options, {}));
+    program->made = TRY(make_template(module, options, {}, nullptr));
     Store& store = *program->made.store;
     if (!store.type_of(program->made.func).params.empty() ||
         !store.type_of(program->made.func).results.empty())

@@ -240,9 +240,13 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
 
 // The functions of a module's code, which begins at `begin`, for the native tier.
 Result<void> Store::compile(const wasm::Module& module, const translate::Code& code, u32 begin) {
-    const codegen::Image image = TRY(compiled(module, code, options_.fuel.has_value()));
+    device::Device& device = options_.bursts_on ? *options_.bursts_on : device_;
+    const codegen::Target target = device.native_target(options_.bursts_on != nullptr);
+    const codegen::Image image = TRY(compiled(module, code, target, options_.fuel.has_value()));
     PhaseTimer timer(Phase::link);
-    native_.push_back({TRY(device_.load_native(image)), begin});
+    native_.push_back({TRY(device.load_native(image)), begin});
+    // What a burst's template needs is interpreted where the burst has an image of its own.
+    if (target != device_.native_target(false)) return {};
     return space_->use_native(native_.back());
 }
 

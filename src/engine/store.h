@@ -33,6 +33,7 @@ struct StoreOptions {
     u32 table_growth = 4096;       // elements that a table without a maximum can grow by
     std::optional<u64> fuel;       // for each call: "out of fuel"
     device::Tier tier = device::Tier::interp;
+    device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does
     bool is_watched = false;  // with canaries, checked after every run: finds bugs of ours
 };
 

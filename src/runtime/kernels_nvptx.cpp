@@ -2,7 +2,14 @@
 // the whole runtime in it.
 #include "abi/burst.h"
 
-// Nothing but the kernels is visible from outside, so that what is not used is not there.
+#if GPURUN_NATIVE
+// The image's: rt::NativeEnter.
+extern "C" gpurun::u32 gpurun_native_enter(void* context, gpurun::u32* fp, gpurun::u32* rp,
+                                           gpurun::u32 number);
+#endif
+
+// Nothing but the kernels is visible from outside, so that what is not used is not there. In a
+// kernel with an image codegen adds the image's functions.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "runtime/state.h"
 // System calls, and what they need: small rather than fast, for the time it takes to assemble them.
@@ -41,6 +48,10 @@
 #endif
 #pragma clang attribute pop
 #pragma clang attribute pop
+#if GPURUN_NATIVE
+#include "runtime/native.cpp"
+#include "runtime/native_bitcode.cpp"
+#endif
 
 #if GPURUN_RESIDENT
 
@@ -55,12 +66,23 @@ namespace gpurun::rt {
 namespace {
 
 // Between two looks at the stop word: a few milliseconds at the most.
-constexpr s64 quantum = 1 << 14;
+[[maybe_unused]] constexpr s64 quantum = 1 << 14;
 
 template <class T>
 T* pointer(u64 address) {
     return reinterpret_cast<T*>(address);
 }
+
+#if GPURUN_NATIVE
+constexpr s64 native_quantum = 1 << 17;
+// What the runtime's own functions take of the hardware's stack.
+constexpr u32 stack_reserve = 6 << 10;
+
+u8* stack_limit(const NativeParams& native) {
+    volatile u8 here = 0;
+    return pointer<u8>(reinterpret_cast<u64>(&here) - (native.stack_bytes - stack_reserve));
+}
+#endif
 
 #if !GPURUN_SOLO
 // The memories of a slot as the template has them: all of it the first time, then the pieces
@@ -309,7 +331,16 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
         s64 left = params.steps != 0 ? params.steps : quantum;
         const u64 until = params.slice_us == 0 ? ~u64{0} : clock_ns() + params.slice_us * u64{1000};
         // Ends: the host sets the stop word when it has waited long enough.
-        while (run(p, params.thread, left, 0) == ThreadState::ready && params.steps == 0) {
+        auto go = [&] {
+#if GPURUN_NATIVE
+            if (params.steps == 0)
+                return run_native(p, {pointer<const u32>(params.entries)}, params.thread,
+                                  native_quantum, 0, stack_limit(params.native),
+                                  params.native.alternates);
+#endif
+            return run(p, params.thread, left, 0);
+        };
+        while (go() == ThreadState::ready && params.steps == 0) {
             if (load_relaxed(pointer<const u32>(params.stop)) != 0 || clock_ns() >= until) break;
         }
 #if GPURUN_WINDOW
@@ -354,6 +385,9 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
 #endif
     const u64 start = cycles();
     u64 busy = 0;  // lane-cycles
+#if GPURUN_NATIVE
+    u8* const limit = stack_limit(params.native);
+#endif
     LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
     bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
          is_fresh = !(saved.flags & lane_is_used), has_more = true;
@@ -380,7 +414,12 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         ThreadState state = ThreadState::ready;
         u64 begin = cycles();
         if (!is_stopped && running != 0)
+#if GPURUN_NATIVE
+            state = run_native(p, {pointer<const u32>(part.entries)}, can_run ? part.thread : 0,
+                               native_quantum, enough, limit, params.native.alternates);
+#else
             state = run(p, can_run ? part.thread : 0, quantum, enough);
+#endif
         else if (!is_stopped)
             sleep_ns(20'000);
         if (is_looked_at(part, p, state)) state = ThreadState::host;

@@ -9,7 +9,7 @@ namespace {
 
 // What is taken from a quantum, of which a unit is about a nanosecond: for a chunk of a long
 // operation, and for a turn that may be as long as the code of a function.
-constexpr s64 call_cost = 128, chunk_cost = 1 << 14, turn_cost = 1 << 12;
+constexpr s64 chunk_cost = 1 << 14, turn_cost = 1 << 12;
 
 void load_memory(NativeContext& n) {
     Registers r;
@@ -110,8 +110,7 @@ NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp, Slots
     for (;;) {
         if (const u32 entry = n.table->entry_at[pc]; entry != 0) {
             if (instance != n.instance) use_instance(n, instance);
-            const NativeEntry& e = n.table->entries[entry];
-            status = e.enter(&n, fp.first, rp.first, e.number);
+            status = enter_native(*n.table, entry, &n, fp.first, rp.first);
         } else if (is_system(*n.process, pc)) {
             status = call_system(n, instance, pc, fp, rp);
         } else {
@@ -221,48 +220,69 @@ bool native_tail_indirect(NativeContext* n, u32 table, u32 type, u64 index) {
 }
 }
 
+namespace {
+
+// By machine code, from `entry` on. `must_interpret`: what is next is not for it.
+ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u32 entry,
+                      s64& quantum, u8* stack_limit, bool alternates, bool& must_interpret) {
+    NativeContext n = {};
+    n.process = &p;
+    n.thread = thread;
+    n.table = &table;
+    n.stack_limit = stack_limit;
+    n.quantum = alternates ? 0 : quantum;
+    use_instance(n, word_at(p.words, word(thread, thread_instance)));
+    const NativeStatus status =
+        enter_native(table, entry, &n, slots_at(p, word(thread, thread_fp)).first,
+                     slots_at(p, word(thread, thread_rp)).first);
+    word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : 1;
+    quantum = alternates ? quantum - turn_cost : n.quantum;
+    must_interpret = alternates || status == NativeStatus::interpret;
+    switch (status) {
+        case NativeStatus::done: return_to_caller(p, thread); break;
+        case NativeStatus::tail:
+            word(thread, thread_pc) = n.tail_pc;
+            word(thread, thread_instance) = index_of(p.words, n.tail_instance);
+            break;
+        case NativeStatus::stopped: return ThreadState(word(thread, thread_state));
+        default: break;
+    }
+    return ThreadState::ready;
+}
+
+// Lanes for which it is so. (Where a warp has one process its first lane is alone here.)
+u32 lanes_of(bool is_so) {
+    if constexpr (lanes_are_processes) return ballot(is_so);
+    return is_so;
+}
+
+}  // namespace
+
 ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_index, s64 quantum,
-                       u8* stack_limit, bool alternates) {
+                       u32 enough, u8* stack_limit, bool alternates) {
     u32* const thread = word_at(p.words, thread_index);
-    bool must_interpret = false;
-    for (;;) {
-        const u32 entry = must_interpret ? 0 : table.entry_at[word(thread, thread_pc)];
-        if (entry == 0) {
+    ThreadState state = ThreadState::ready;
+    bool is_live = thread_index != 0, must_interpret = false;
+    // Ends: every turn takes from the quantum, or the thread stops.
+    while (u32(__builtin_popcount(lanes_of(is_live))) > enough) {
+        const u32 entry = is_live && !must_interpret ? table.entry_at[word(thread, thread_pc)] : 0;
+        const bool interprets = is_live && entry == 0;
+        if (entry != 0)
+            state = run_entry(p, table, thread, entry, quantum, stack_limit, alternates,
+                              must_interpret);
+        if (lanes_of(interprets) != 0) {
             // To the next call or loop: there may be an entry.
-            const ThreadState state = run(p, thread_index, 0);
-            if (state != ThreadState::ready) return state;
-            must_interpret = false;
-            quantum -= turn_cost;
-        } else {
-            NativeContext n = {};
-            n.process = &p;
-            n.thread = thread;
-            n.table = &table;
-            n.stack_limit = stack_limit;
-            n.quantum = alternates ? 0 : quantum;
-            use_instance(n, word_at(p.words, word(thread, thread_instance)));
-            const NativeEntry& e = table.entries[entry];
-            const NativeStatus status =
-                e.enter(&n, slots_at(p, word(thread, thread_fp)).first,
-                        slots_at(p, word(thread, thread_rp)).first, e.number);
-            word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : 1;
-            quantum = alternates ? quantum - turn_cost : n.quantum;
-            must_interpret = alternates || status == NativeStatus::interpret;
-            switch (status) {
-                case NativeStatus::done: return_to_caller(p, thread); break;
-                case NativeStatus::tail:
-                    word(thread, thread_pc) = n.tail_pc;
-                    word(thread, thread_instance) = index_of(p.words, n.tail_instance);
-                    break;
-                case NativeStatus::stopped: return ThreadState(word(thread, thread_state));
-                default: break;
+            const ThreadState now = run(p, interprets ? thread_index : 0, quantum_to_next);
+            if (interprets) {
+                state = now;
+                must_interpret = false;
+                quantum -= turn_cost;
             }
         }
-        if (quantum < 0) {
-            word(thread, thread_state) = u32(ThreadState::ready);
-            return ThreadState::ready;
-        }
+        is_live = is_live && state == ThreadState::ready && quantum >= 0;
     }
+    if (thread_index != 0) word(thread, thread_state) = u32(state);
+    return state;
 }
 
 }  // namespace gpurun::rt

@@ -7,10 +7,22 @@
 
 namespace gpurun::rt {
 
+inline constexpr s64 call_cost = 128;  // as the interpreter counts
+
 struct NativeContext;
 using NativeEnter = NativeStatus(NativeContext* n, StackWord* fp, StackWord* rp, u32 number);
 
 // Where a position of the code can be entered natively.
+#if GPURUN_NATIVE
+// A kernel has one image in it, and declares how that is entered (kernels_nvptx.cpp).
+struct NativeTable {
+    const u32* entry_at;  // position -> 1 + number of an entry, or 0
+};
+inline NativeStatus enter_native(const NativeTable&, u32 entry, NativeContext* n, StackWord* fp,
+                                 StackWord* rp) {
+    return NativeStatus(::gpurun_native_enter(n, fp, rp, entry - 1));
+}
+#else
 struct NativeEntry {
     NativeEnter* enter;
     u32 number;
@@ -19,6 +31,12 @@ struct NativeTable {
     const u32* entry_at;         // position -> number in `entries`, or 0
     const NativeEntry* entries;  // the first is unused
 };
+inline NativeStatus enter_native(const NativeTable& table, u32 entry, NativeContext* n,
+                                 StackWord* fp, StackWord* rp) {
+    const NativeEntry& e = table.entries[entry];
+    return e.enter(n, fp, rp, e.number);
+}
+#endif
 
 // What generated code has at hand beside its frame. Those of the current instance change with it.
 struct NativeContext {
@@ -44,7 +62,7 @@ struct NativeContext {
 // down the hardware's stack may be used. `alternates`: the tiers take turns at every suspension
 // point, to test that.
 ThreadState run_native(const Process& process, const NativeTable& table, u32 thread, s64 quantum,
-                       u8* stack_limit, bool alternates);
+                       u32 enough, u8* stack_limit, bool alternates);
 
 extern "C" {
 // The last of leaving: writes the thread's place, or the record of the call by which a callee left.

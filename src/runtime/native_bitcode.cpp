@@ -36,8 +36,6 @@ template <class T>
     return __builtin_bit_cast(PassedAs<T>, value);
 }
 
-constexpr s64 call_cost = 128;  // as the interpreter counts
-
 }  // namespace
 
 // Declared, so that generated code can call them.

@@ -29,9 +29,11 @@ inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for th
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
                      longest_mailbox_nap_ns = 500'000;
 
-// The native tier's: whether anybody wants to know which memory was written, and whether the
-// hardware's stack has not come down to `limit`.
+// The native tier's: whether anybody wants to know which memory was written; for how long the
+// interpreter runs to the next call or loop; whether the hardware's stack has not come down to
+// `limit`.
 inline constexpr bool pieces_are_kept = false;
+inline constexpr s64 quantum_to_next = 0;
 inline bool is_above(const u8* limit) {
     return static_cast<const u8*>(__builtin_stack_address()) > limit;
 }

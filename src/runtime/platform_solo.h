@@ -54,9 +54,15 @@ inline constexpr u32 slot_stride = 1;
     out_of_line:                \
     w = code[pc];
 #define INTERPRETER_CHORE(chore) do_chore(chore);
+#if GPURUN_NATIVE
+#define INTERPRETER_AFTER(outcome)                                               \
+    if (outcome == Outcome::chunk || outcome == Outcome::again) step = 1u << 31; \
+    if (outcome >= Outcome::trap) goto done;
+#else
 #define INTERPRETER_AFTER(outcome)                      \
     if (outcome == Outcome::chunk) step += chunk_steps; \
     if (outcome >= Outcome::trap) goto done;
+#endif
 #define INTERPRETER_END \
     }                   \
     done:
@@ -69,13 +75,32 @@ inline constexpr u32 slot_stride = 1;
             goto jumped;          \
         }                         \
     }
+#if GPURUN_NATIVE
+// Calls and loops: it stops there, machine code may go on.
+#define GO_COUNTED       \
+    {                    \
+        step = 1u << 31; \
+        goto jumped;     \
+    }
+#else
 #define GO_COUNTED goto jumped;
+#endif
 #define GO_OUT_OF_LINE goto out_of_line;
+#if GPURUN_NATIVE
+#define GO(distance)                           \
+    {                                          \
+        const s32 go_distance = (distance);    \
+        pc += u32(go_distance);                \
+        if (go_distance <= 0) step = 1u << 31; \
+        goto jumped;                           \
+    }
+#else
 #define GO(distance)              \
     {                             \
         pc += u32(s32(distance)); \
         goto jumped;              \
     }
+#endif
 #define FIELD_A (low >> 16)
 #define FIELD_B (high & 0xffff)
 #define FIELD_C (high >> 16)

@@ -163,6 +163,11 @@ inline T* shuffle(T* pointer, u32 from_lane) {
     sync_warp();
 }
 
+// Of a lane that goes its own way.
+inline void do_chore(const Chore& mine) {
+    if (mine.count > 0) do_alone(mine);
+}
+
 // All lanes come here, those without a chore with a count of 0. No chore is longer than 4 GiB.
 inline void do_chores(const Chore& mine) {
     if (ballot(mine.count > worth_help) != 0) do_long_chores(mine);

@@ -198,7 +198,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     while ((u64{32} << row.dirty_shift) < slot.bytes_per_process) row.dirty_shift++;
     row.is_watched = part.is_watched;
     std::copy(slot.ranges.begin(), slot.ranges.end(), row.ranges);
-    BurstParams params{address(&row), address(&stop), address(&counters), 1, part.spoilt};
+    BurstParams params{address(&row), address(&stop), address(&counters), 1, part.spoilt, {}};
 
     WarpOptions options;
     options.warps = warps_;

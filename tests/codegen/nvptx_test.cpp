@@ -1,0 +1,75 @@
+// Images for NVIDIA's GPUs: facts of the PTX that matter.
+#include <gtest/gtest.h>
+
+#include "codegen/codegen.h"
+#include "engine/load.h"
+
+namespace gpurun::test {
+namespace {
+
+constexpr const char* source = R"((module
+  (memory 1 1 shared)
+  (table 2 funcref) (elem (i32.const 0) $sum $sum)
+  (type $t (func (param f64 i32) (result f64)))
+  (func $sum (export "sum") (type $t)
+    (loop $l
+      (local.set 0 (f64.add (f64.mul (local.get 0) (local.get 0)) (f64.const 1)))
+      (br_if $l (local.tee 1 (i32.sub (local.get 1) (i32.const 1)))))
+    (local.get 0))
+  (func (export "chain") (param i32) (result f64)
+    (call_indirect (type $t) (f64.const 0.5) (i32.const 3) (local.get 0)))
+  (func (export "count") (result i32)
+    (i32.atomic.rmw.add (i32.const 8) (i32.const 1)))))";
+
+std::string ptx(codegen::Target target) {
+    const std::string_view text = source;
+    auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
+    if (!module) return module.error().to_string();
+    auto code = translate::translate(**module, {});
+    if (!code) return code.error().to_string();
+    auto image = codegen::compile(**module, *code, {target});
+    if (!image) return image.error().to_string();
+    EXPECT_EQ(image->pieces.size(), 1u);
+    const std::vector<u8>& made = image->pieces[0].object;
+    return {made.begin(), made.end()};
+}
+
+// A function's text, from its head to its end.
+std::string function(const std::string& all, const std::string& name) {
+    for (usize at = 0; (at = all.find(") " + name + "(\n", at)) != std::string::npos; at++) {
+        const usize open = all.find_first_of(";{", at), end = all.find("\n}\n", at);
+        if (open != std::string::npos && all[open] == '{') return all.substr(at, end - at);
+    }
+    return "";
+}
+
+TEST(Nvptx, AnImageIsAKernel) {
+    const std::string burst = ptx(codegen::Target::cuda_burst),
+                      space = ptx(codegen::Target::cuda_space);
+    EXPECT_NE(burst.find(".version 7.0\n.target sm_75"), std::string::npos) << burst.substr(0, 300);
+    EXPECT_NE(burst.find(".entry gpurun_burst("), std::string::npos);
+    EXPECT_NE(space.find(".entry gpurun_solo("), std::string::npos);
+    EXPECT_EQ(ptx(codegen::Target::cuda_burst), burst);
+}
+
+TEST(Nvptx, LoopsAreInRegistersAndRoundEachOperation) {
+    const std::string sum = function(ptx(codegen::Target::cuda_burst), "f0");
+    EXPECT_NE(sum.find("mul.rn.f64"), std::string::npos) << sum;
+    EXPECT_NE(sum.find("add.rn.f64"), std::string::npos) << sum;
+    EXPECT_EQ(sum.find("fma"), std::string::npos) << sum;
+    // What is called is called when it leaves.
+    const usize loop = sum.find("mul.rn.f64");
+    EXPECT_EQ(sum.substr(0, loop).find("call"), std::string::npos) << sum;
+}
+
+TEST(Nvptx, AtomicsAreOrdered) {
+    const std::string count = function(ptx(codegen::Target::cuda_burst), "f2");
+    const usize fence = count.find("fence.sc.gpu"), atom = count.find("atom.");
+    ASSERT_NE(fence, std::string::npos) << count;
+    ASSERT_NE(atom, std::string::npos) << count;
+    EXPECT_LT(fence, atom);
+    EXPECT_NE(count.find("fence.sc.gpu", atom), std::string::npos) << count;
+}
+
+}  // namespace
+}  // namespace gpurun::test
