@@ -60,6 +60,7 @@ void FunctionBuilder::build() {
         work_.pop_back();
         build_block(next);
     }
+    finish_sites(entering_);
     finish_sites(innermost_);
     finish_sites(callers_);
     zero_variables(form_ == Form::resumed ? begin : nullptr);

@@ -127,6 +127,7 @@ private:
     std::vector<BasicBlock*> blocks_;  // by number in the flow; null: not needed yet
     std::vector<u32> work_;            // blocks to be built
     Cold innermost_, callers_;
+    Cold entering_;  // before it is known that there is room for more than the arguments
     llvm::MDNode* rarely_ = nullptr;
 
     // Where we are.

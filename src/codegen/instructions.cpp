@@ -112,7 +112,7 @@ void FunctionBuilder::build_enter() {
     b_.SetInsertPoint(rare);
     Value* why =
         b_.CreateSelect(has_room, status(NativeStatus::yield), status(NativeStatus::interpret));
-    leave(innermost_, why, number(position_), lives_[index_], ~u32{0});
+    leave(entering_, why, number(position_), lives_[index_], ~u32{0});
     b_.SetInsertPoint(usual);
     b_.CreateStore(runtime("native_after_call", {left}), quantum_);
     flow_.apply(e_, position_, states_, handlers_);

@@ -111,6 +111,27 @@ TEST(Native, StackExhaustion) {
     }
 }
 
+// Where there is no room for a frame, the records of its callers stay as they are.
+TEST(Native, ExhaustedStackKeepsItsRecords) {
+    engine::StoreOptions options = small_options();
+    for (u32 slots = 200; slots < 260; slots += 7) {
+        options.stack_slots = slots;
+        compare({{"", R"(
+            (memory 1)
+            (func $down (param i32 i64) (result i64)
+              (local i64 i64 i64 i64 i64 i64)
+              (local.set 2 (i64.load (local.get 0)))
+              (local.set 3 (i64.load (i32.add (local.get 0) (i32.const 8))))
+              (local.set 4 (i64.add (local.get 2) (call $across (local.get 0) (local.get 3))))
+              (local.set 5 (i64.load (i32.wrap_i64 (local.get 4))))
+              (i64.add (local.get 5) (i64.add (local.get 3) (local.get 1))))
+            (func $across (param i32 i64) (result i64)
+              (call $down (local.get 0) (local.get 1)))
+            (func (export "run") (result i64) (call $down (i32.const 0) (i64.const 1))))"}},
+                options);
+    }
+}
+
 // Tail calls of oneself, of others, of other instances; exceptions through frames of both tiers.
 TEST(Native, ControlBetweenInstances) {
     constexpr const char* other = R"(
