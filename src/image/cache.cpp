@@ -1,10 +1,12 @@
 // Files of: magic, hash of the content, length of the key, key, content.
 #include "image/cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -96,6 +98,7 @@ std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
             hash(as_text(bytes)) == header.content_hash)
             content = std::move(bytes);
     }
+    if (content) futimens(file, nullptr);  // used now
     close(file);
     return content;
 }
@@ -113,6 +116,44 @@ void Cache::put(std::string_view key, std::span<const u8> content) const {
                    write_all(file, content.data(), content.size());
     written = close(file) == 0 && written;
     if (!written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
+    trim(most_bytes);
+}
+
+std::vector<Cache::Entry> Cache::entries() const {
+    std::vector<Entry> found;
+    DIR* folder = folder_.empty() ? nullptr : opendir(folder_.c_str());
+    if (folder == nullptr) return found;
+    while (const dirent* at = readdir(folder)) {
+        // Names are 32 digits; with more they are still being written.
+        const std::string name = at->d_name;
+        if (name.size() != 32 || name.find_first_not_of("0123456789abcdef") != name.npos) continue;
+        const int file = open((folder_ + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+        if (file < 0) continue;
+        struct stat info;
+        Header header;
+        std::string key(64, '\0');
+        if (fstat(file, &info) == 0 && read_all(file, &header, sizeof header) &&
+            header.magic == magic) {
+            key.resize(header.key_size < key.size() ? header.key_size : key.size());
+            if (!read_all(file, key.data(), key.size())) key.clear();
+            found.push_back({name, key.substr(0, key.find_first_of(" /")), u64(info.st_size),
+                             s64(info.st_mtime)});
+        }
+        close(file);
+    }
+    closedir(folder);
+    std::ranges::sort(found, [](const Entry& a, const Entry& b) {
+        return a.used != b.used ? a.used > b.used : a.name < b.name;
+    });
+    return found;
+}
+
+void Cache::trim(u64 bytes) const {
+    u64 kept = 0;
+    for (const Entry& entry : entries()) {
+        kept += entry.bytes;
+        if (kept > bytes) unlink((folder_ + "/" + entry.name).c_str());
+    }
 }
 
 }  // namespace gpurun::image

@@ -1,6 +1,6 @@
 // A folder of things that take long to make, named by a hash of what they were made from.
 // Entries are written whole and renamed into place, so that processes can share it; one that
-// does not check out is ignored.
+// does not check out is ignored. What has not been used for longest goes when there is too much.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,18 @@ public:
 
     std::optional<std::vector<u8>> get(std::string_view key) const;
     void put(std::string_view key, std::span<const u8> content) const;  // failing is no error
+
+    struct Entry {
+        std::string name;  // of its file
+        std::string kind;  // the first word of its key
+        u64 bytes;
+        s64 used;  // seconds since 1970
+    };
+    static constexpr u64 most_bytes = u64{1} << 30;  // of all entries; then the oldest go
+    const std::string& folder() const { return folder_; }
+    std::vector<Entry> entries() const;  // those used last come first
+    // Removes the oldest until the rest has no more bytes than that.
+    void trim(u64 bytes) const;
 
 private:
     std::string path_of(std::string_view key) const;

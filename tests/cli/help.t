@@ -45,6 +45,7 @@ Commands:
   wast                        run scripts of the official test suite's language
   batch                       run several programs or functions at once, one a line of a file
   map                         run a program for each of many inputs: files of a folder, or lines
+  cache                       list the machine code that is kept
   devices                     list the devices that are here
   validate                    check modules without running them
   objdump                     show what is in modules, with the interpreter's code
@@ -63,6 +64,7 @@ Examples:
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
+  gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
   gpu-run wast test.wast               run a script of the official test suite's language

@@ -96,6 +96,7 @@ int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
 // not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
+int show_cache(bool is_cleared);
 struct InspectOptions {
     std::string dump;                          // DIR/<number>
     u32 memory = 0;                            // which

@@ -29,6 +29,7 @@ constexpr HelpText help_text = {
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
+  gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
   gpu-run wast test.wast               run a script of the official test suite's language)",
@@ -424,6 +425,9 @@ int main(int argc, char** argv) {
     MapOptions map_options;
     add_map_options(*map, map_options);
     map->add_flag("-q,--quiet", style.is_quiet, "no progress, nothing but what goes wrong");
+    CLI::App* cache = app.add_subcommand("cache", "list the machine code that is kept");
+    bool is_cleared = false;
+    cache->add_flag("--clear", is_cleared, "remove all of it");
     CLI::App* devices = app.add_subcommand("devices", "list the devices that are here");
     bool is_json = false;
     devices->add_flag("--json", is_json, "for programs to read");
@@ -457,7 +461,7 @@ int main(int argc, char** argv) {
     completion->add_option("SHELL", shell, "bash, zsh or fish")->type_name("");
     CLI::App* manual = app.add_subcommand("man", "the manual page");
     for (CLI::App* command : {completion, manual}) command->group("");
-    for (CLI::App* command : {map, batch, wast, devices, validate, objdump, inspect})
+    for (CLI::App* command : {map, batch, wast, devices, cache, validate, objdump, inspect})
         command->group("Commands");
     app.footer("Examples:\n" + std::string(help_text.examples) + "\n\n" +
                std::string(help_text.notes) + "\n\nExit codes: " +
@@ -503,6 +507,7 @@ int main(int argc, char** argv) {
         return run_scripts(files, run, is_quiet);
     }
     if (*devices) return list_devices(is_json);
+    if (*cache) return show_cache(is_cleared);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
     if (*inspect) {

@@ -1,0 +1,24 @@
+Machine code is kept, by module, options and machine; a damaged entry is made again.
+
+$ echo '(module (func (export "f") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))' > x.wat
+$ export GPURUN_CACHE=$PWD/kept; gpu-run cache | sed "s,$PWD/,,"
+kept: 0 entries, 0 bytes
+
+$ export GPURUN_CACHE=$PWD/kept; for fuel in "" "" "--fuel 9"; do gpu-run --device cpu --tier native $fuel --invoke f x.wat 5; done; gpu-run cache | sed "s,$PWD/,,; s/[0-9a-f]\{32\}/NAME/; s/[0-9]* bytes/N bytes/"
+15
+15
+15
+NAME  native  N bytes
+NAME  native  N bytes
+kept: 2 entries, N bytes
+
+$ export GPURUN_CACHE=$PWD/kept; for file in kept/*; do printf 'spoilt' | dd of=$file bs=1 seek=2000 conv=notrunc 2>/dev/null; done; gpu-run --device cpu --tier native --invoke f x.wat 6
+18
+
+$ export GPURUN_CACHE=$PWD/kept; gpu-run cache --clear | sed "s,$PWD/,,"; ls kept | wc -l
+kept: 0 entries, 0 bytes
+0
+
+$ GPURUN_CACHE= gpu-run cache
+gpu-run: nothing is kept: $GPURUN_CACHE is empty
+[1]
