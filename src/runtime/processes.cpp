@@ -108,7 +108,7 @@ void link_child(const Machine& m, u32& list, u32 index) {
     child.previous_sibling = 0;
     child.next_sibling = list;
     if (list != 0) m.process(list - 1).previous_sibling = index + 1;
-    list = index + 1;
+    store_relaxed(&list, index + 1);  // who is about to wait looks without the lock
 }
 
 }  // namespace
@@ -140,10 +140,11 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     }
     at_handle<ProcessBlock>(p, block)->entry = index;
     ProcessEntry& process = m.process(index);
-    process.pid = pid;
+    // Whoever asks for somebody by a pid may look at it meanwhile.
+    store_relaxed(&process.pid, pid);
     process.first_child = process.first_zombie = process.first_task = 0;
     process.tasks = process.quiet = process.on_lanes = process.held = process.had_children = 0;
-    process.parent = wanted.parent;
+    store_relaxed(&process.parent, wanted.parent);
     process.next_sibling = process.previous_sibling = 0;
     process.program = wanted.program;
     process.block = block;
@@ -155,7 +156,7 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     process.bytes_at = process.slot_at + program.words_size;
     process.bytes_size = 0;
     process.fuel = wanted.fuel;
-    process.ending = pid;
+    store_relaxed(&process.ending, u64{pid});
     process.started = clock_ns();
     process.ended = process.time_used = 0;
     process.trap_pc = 0;
@@ -197,7 +198,7 @@ void drop_process(const Machine& m, u32 index) {
     else
         give_slot(m, program, process.slot_at >> page_shift);
     give_task_entry(m, task);
-    process.ending = 0;  // its pid names nobody
+    store_relaxed(&process.ending, u64{0});  // its pid names nobody
     reap(m, index);
 }
 
@@ -230,8 +231,11 @@ void leave_children(const Machine& m, ProcessEntry& process) {
     u32 zombies;
     {
         Lock lock(&process.lock);
-        for (u32 at = process.first_child; at != 0; at = m.process(at - 1).next_sibling)
-            store_relaxed(&m.process(at - 1).parent, u32{0});
+        for (u32 at = process.first_child, next; at != 0; at = next) {
+            // From then on it can end, and its entry be another's.
+            next = m.process(at - 1).next_sibling;
+            store_shared(&m.process(at - 1).parent, u32{0});  // pairs with tell_parent's
+        }
         zombies = process.first_zombie;
         process.first_child = process.first_zombie = 0;
     }
@@ -256,7 +260,7 @@ void tell_host(const Machine& m, u32 index) {
 void tell_parent(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
     for (;;) {
-        const u32 pid = load_relaxed(&process.parent);
+        const u32 pid = load_shared(&process.parent);  // pairs with leave_children's
         if (pid == 0) return reap(m, index);
         if (pid == host_parent) return tell_host(m, index);
         const u32 parent_index = pid_index(m, pid);
@@ -270,7 +274,7 @@ void tell_parent(const Machine& m, u32 index) {
             if (process.previous_sibling != 0)
                 m.process(process.previous_sibling - 1).next_sibling = process.next_sibling;
             else
-                parent.first_child = process.next_sibling;
+                store_relaxed(&parent.first_child, process.next_sibling);
             link_child(m, parent.first_zombie, index);
             store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
