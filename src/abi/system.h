@@ -200,7 +200,7 @@ struct CallState {
     u64 deadline;        // of a call that waits, ns of monotonic time
     u64 progress;        // of a call that is done in pieces
     u32 request_failed;  // the host could not fulfil it
-    u32 padding;
+    u32 seen_closes;     // `closes` of its process when it began to wait
 };
 static_assert(sizeof(CallState) == 40);
 
@@ -232,7 +232,7 @@ struct ProcessBlock : CallState {
     u32 file_lock;   // of those
     u32 entry;       // index of its ProcessEntry
     u32 was_shared;  // others had its files or descriptors when it last looked
-    u32 padding;
+    u32 closes;      // of pipes, while it had several threads
 };
 static_assert(sizeof(ProcessBlock) == 176);
 

@@ -264,6 +264,11 @@ bool is_alive(const Machine& m, u32 pid) {
            load_shared(reinterpret_cast<const u32*>(&process.state)) == u32(ProcessState::alive);
 }
 
+// Whether another thread has closed a pipe since: its own may be no more.
+bool may_be_closed(const Process& p, const CallState& call, const ProcessEntry& process) {
+    return call.seen_closes != load_relaxed(&at_handle<ProcessBlock>(p, process.block)->closes);
+}
+
 // Whether a call that blocked has still to.
 bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 process_index) {
     const ProcessEntry& process = m.process(process_index);
@@ -271,11 +276,13 @@ bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 
     if (call.deadline != no_deadline && monotonic_ns(p) >= call.deadline) return false;
     switch (call.request) {
         case Request::pipe_data: {
+            if (may_be_closed(p, call, process)) return false;
             const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
             return load_relaxed(&pipe->written) == load_relaxed(&pipe->read) &&
                    has_writers(load_relaxed(&pipe->ends));
         }
         case Request::pipe_room: {
+            if (may_be_closed(p, call, process)) return false;
             const PipeBlock* pipe = pipe_of(p, node_at(p, call.request_node));
             return pipe_bytes - (load_relaxed(&pipe->written) - load_relaxed(&pipe->read)) <
                        call.request_at &&

@@ -324,6 +324,9 @@ void end_waits(const Owner& owner, Handle pipe) {
     ProcessEntry& process = m.process(owner.me->entry);
     if (load_relaxed(&process.tasks) < 2) return;
     const u64 data = wait_key(WaitFor::pipe_data, pipe), room = wait_key(WaitFor::pipe_room, pipe);
+    // Who is on its way to its bucket sees there that something was closed, before it looks at the
+    // pipe; who has looked is seen to be blocked.
+    fetch_add(&owner.me->closes, u32{1});
     Lock lock(&process.lock);
     for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process) {
         const TaskEntry& task = m.task(at - 1);

@@ -80,6 +80,7 @@ struct Call {
         my->request_node = node;
         my->request_at = at;
         my->deadline = deadline;
+        my->seen_closes = load_relaxed(&me->closes);
         return leave(ThreadState::blocked);
     }
     Outcome ask_host(Request request, Handle node, u64 at) const {

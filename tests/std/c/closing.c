@@ -77,5 +77,17 @@ int main(void) {
     close(polled[0]);
     close(pipe_ends[1]);
     close(writer);
+    // Whether it waits already or is about to.
+    int wrong = 0;
+    for (int i = 0; i < 300; i++) {
+        make_pipe();
+        const pthread_t thread = start_thread(read_byte, pipe_ends[0]);
+        for (volatile int k = 0; k < i % 30 * 20; k++) {
+        }
+        close(pipe_ends[0]);
+        wrong += join(thread) != EBADF;
+        close(pipe_ends[1]);
+    }
+    printf("at any time: %d wrong\n", wrong);
     return 0;
 }
