@@ -158,7 +158,7 @@ struct TaskEntry {
     Handle call;          // its CallState, or 0: the process's
     u32 is_fresh;         // slot_is_*: its words and memories are yet to be made; or 0
     Handle request_node;  // what it wants of the host: a block of a cold file
-    u32 padding;
+    u32 poll_turn;        // grows when it is to look again at the pipes that it polls
     u64 request_block;
 };
 static_assert(sizeof(TaskEntry) == 88);
@@ -193,9 +193,11 @@ struct PipeBlock {
     u64 ends;
     u64 read, written;  // bytes since it was made; the buffer holds what is between
     Handle buffer;      // pipe_bytes
-    u32 padding[7];
+    u32 poller;         // a task that polls several, this one among them: index + 1; or any_poller
+    u32 padding[6];
 };
 static_assert(sizeof(PipeBlock) == 64);
+inline constexpr u32 any_poller = ~u32{0};  // there is more than one
 inline constexpr u64 pipe_reader = 1, pipe_writer = u64{1} << 32;
 
 // A pipe that the host has one end of.
@@ -248,8 +250,8 @@ struct MachineHeader {
     u32 stop;                        // what warps look at: stop_*
     u32 host_zombies;        // index + 1 of the newest process whose end the host is to know
     u32 taken_host_zombies;  // the mailbox warp's: the newest of those that it took from there
-    u32 padding;
-    u32 alive, sleeping;  // processes; tasks with a deadline
+    u32 poll_turn;           // grows when all who poll several pipes are to look again
+    u32 alive, sleeping;     // processes; tasks with a deadline
     u64 spawned, ended, blocked_tasks, spare_pages;
     u64 output_waits;        // grows when there is something new for the host in its streams
     RunQueue host_requests;  // of tasks that want something of the host; slots as in the others

@@ -179,6 +179,7 @@ enum class Request : u32 {
     pipe_data,  // of pipe request_node
     pipe_room,  // of pipe request_node, for request_at bytes
     child,      // request_at is its pid, or 0: any
+    pipes,      // several; request_at is poll_turn_of() before it looked at them
 };
 
 // A call of a host function, while the process waits for it.

@@ -426,6 +426,7 @@ private:
                 store_relaxed(&pipe->written, pipe->written + size);
             }
             wake(m_, wait_key(WaitFor::pipe_data, stream.node), woken_at_once);
+            wake_pollers(m_, pipe);
         }
         sync_warp();
         return true;
@@ -633,6 +634,7 @@ private:
                     store_relaxed(&pipe->read, read + size);
                 }
                 wake(m_, wait_key(WaitFor::pipe_room, stream.node), woken_at_once);
+                wake_pollers(m_, pipe);
             }
             sync_warp();
         }

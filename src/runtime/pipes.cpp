@@ -54,6 +54,8 @@ void close_pipe(const Process& p, Handle node, u64 rights) {
         fetch_add(&m.header->output_waits, u64{1});
     if (was_last_writer) wake(m, wait_key(WaitFor::pipe_data, node), ~u32{0});
     if (was_last_reader) wake(m, wait_key(WaitFor::pipe_room, node), ~u32{0});
+    // If it is gone, nobody polls it.
+    if (was_last_writer || was_last_reader) wake_poller(m, load_stale(&pipe->poller));
     if (left != 0) return;
     atomic_fence();  // what the others did to it is done
     give_block(p, pipe->buffer, pipe_bytes);
@@ -110,6 +112,7 @@ Outcome read_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, u
     if (done > 0) wake(m, wait_key(WaitFor::pipe_room, file->node), woken_at_once);
     // Who woke this one may have left it to wake the next.
     if (done > 0 && leaves_some) wake(m, wait_key(WaitFor::pipe_data, file->node), woken_at_once);
+    if (done > 0) wake_pollers(m, pipe);
     if (done > 0 && pipe->host_stream != 0) fetch_add(&m.header->output_waits, u64{1});
     return call.done(call.put<u32>(result_at, u32(done)));
 }
@@ -161,6 +164,7 @@ Outcome write_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, 
     }
     wake(m, wait_key(WaitFor::pipe_data, file->node), woken_at_once);
     if (has_room) wake(m, wait_key(WaitFor::pipe_room, file->node), woken_at_once);
+    wake_pollers(m, pipe);
     if (pipe->host_stream != 0) fetch_add(&m.header->output_waits, u64{1});
     if (done < total) {
         call.my->progress = done;

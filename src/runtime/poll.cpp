@@ -1,6 +1,6 @@
 // poll_oneoff: waiting for clocks, for input, and for room for output.
-#include "runtime/machine.h"
 #include "runtime/system.h"
+#include "runtime/wait.h"
 
 namespace gpurun::rt {
 namespace {
@@ -54,10 +54,19 @@ u64 due_at(const Call& call, const Subscription& subscription, u64 began) {
     return from + left < from ? ~u64{0} : from + left;
 }
 
-bool is_pipe_ready(const Call& call, PipeBlock* pipe, u32 type, Event& event) {
+// A task that polls several pipes leaves its number in each before it looks: of it and of whoever
+// changes the pipe at least one sees what the other did.
+void leave_number(PipeBlock* pipe, u32 task) {
+    const u32 mine = task + 1, found = load_relaxed(&pipe->poller);
+    if (found != mine) store_relaxed(&pipe->poller, found == 0 ? mine : any_poller);
+    atomic_fence();  // pairs with wake's
+}
+
+bool is_pipe_ready(PipeBlock* pipe, u32 type, u32 poller, Event& event) {
     bool is_ready = false;
     one_by_one([&] {
         Lock lock(&pipe->lock);
+        if (poller != 0) leave_number(pipe, poller);
         const u64 there = pipe->written - pipe->read;
         event.bytes = type == wasi::event_fd_read ? there : pipe_bytes - there;
         const bool is_alone = type == wasi::event_fd_read ? !has_writers(load_relaxed(&pipe->ends))
@@ -65,12 +74,12 @@ bool is_pipe_ready(const Call& call, PipeBlock* pipe, u32 type, Event& event) {
         event.flags = is_alone && (type != wasi::event_fd_read || there == 0);
         is_ready = is_alone || event.bytes >= (type == wasi::event_fd_read ? 1 : pipe_atomic);
     });
-    (void)call;
     return is_ready;
 }
 
-// Is a descriptor ready? False: it will be when there is input.
-bool is_ready(const Call& call, const Subscription& subscription, Event& event) {
+// Is a descriptor ready? False: it will be when there is input. `poller`: the task, if it polls
+// several.
+bool is_ready(const Call& call, const Subscription& subscription, u32 poller, Event& event) {
     Descriptor* file = descriptor(call, subscription.fd);
     u64 right =
         subscription.type == wasi::event_fd_read ? wasi::right_fd_read : wasi::right_fd_write;
@@ -81,7 +90,7 @@ bool is_ready(const Call& call, const Subscription& subscription, Event& event) 
     } else if (Node* node = node_at(call.p, file->node); may_be_resident &&
                                                          file->kind == DescriptorKind::stream &&
                                                          node->flags & node_is_pipe) {
-        return is_pipe_ready(call, pipe_of(call.p, node), subscription.type, event);
+        return is_pipe_ready(pipe_of(call.p, node), subscription.type, poller, event);
     } else if (subscription.type == wasi::event_fd_read) {
         event.bytes = node->size > file->offset ? node->size - file->offset : 0;
         if (file->kind != DescriptorKind::stream || event.bytes > 0) return true;
@@ -97,19 +106,42 @@ bool is_ready(const Call& call, const Subscription& subscription, Event& event) 
     return true;
 }
 
-// One pipe wakes it; of several, it looks again and again.
-constexpr u64 look_again_ns = 2'000'000;
-Outcome wait_for_pipes(Call& call, u32 waits, const Subscription& awaited, u64 now, u64 deadline) {
-    const u64 soon = now + look_again_ns;
+Outcome wait_for_pipes(Call& call, u32 waits, u32 poller, u64 turn, const Subscription& awaited,
+                       u64 deadline) {
     if (waits == 0) return call.wait_for(Request::time, 0, 0, deadline);
-    if (waits > 1) return call.wait_for(Request::time, 0, 0, deadline < soon ? deadline : soon);
+    // Another thread of the guest may have changed what there is to poll meanwhile.
+    if (waits > 1 && poller == 0) return call.again();
+    if (waits > 1) return call.wait_for(Request::pipes, 0, turn, deadline);
     const Handle node = descriptor(call, awaited.fd)->node;
     return awaited.type == wasi::event_fd_read
                ? call.wait_for(Request::pipe_data, node, 0, deadline)
                : call.wait_for(Request::pipe_room, node, pipe_atomic, deadline);
 }
 
+u32 descriptor_count(const Call& call, u32 in, u32 count) {
+    u32 found = 0;
+    for (u32 i = 0; i < count; i++)
+        found += load_bytes<u8>(call.in(in + i * subscription_bytes + 8, 1)) != wasi::event_clock;
+    return found;
+}
+
 }  // namespace
+
+void wake_poller(const Machine& m, u32 poller) {
+    if (poller == any_poller) {
+        fetch_add(&m.header->poll_turn, u32{1});
+        wake(m, pipes_key(), ~u32{0});
+    } else if (poller != 0 && poller <= m.header->task_count) {
+        // It may be another's by now, who then looks for nothing.
+        const TaskEntry& task = m.task(poller - 1);
+        fetch_add(&m.task(poller - 1).poll_turn, u32{1});
+        unblock(m, poller - 1, Wake::woken, [&] { return task.wait_key == pipes_key(); });
+    }
+}
+
+void wake_pollers(const Machine& m, PipeBlock* pipe) {
+    if (load_relaxed(&pipe->poller) != 0) wake_poller(m, exchange(&pipe->poller, u32{0}));
+}
 
 Outcome call_poll(Call& call) {
     u32 in = call.i32(), out = call.i32(), count = call.i32(), result_at = call.i32();
@@ -121,7 +153,12 @@ Outcome call_poll(Call& call) {
     if (call.my->progress == 0) call.my->progress = now;  // when it began
     u64 began = call.my->progress, deadline = ~u64{0};
     bool waits_for_input = false;
-    u32 ready = 0, waits = 0;
+    u32 ready = 0, waits = 0, poller = 0;
+    u64 turn = 0;
+    if (has_machine(call.p) && descriptor_count(call, in, count) > 1) {
+        poller = word(call.p.words, process_task);
+        turn = poll_turn_of(machine_of(call.p), poller);
+    }
     Subscription awaited{};
     for (u32 i = 0; i < count; i++) {
         Subscription subscription =
@@ -136,7 +173,7 @@ Outcome call_poll(Call& call) {
                 if (due > now) continue;
             }
         } else if (subscription.type <= wasi::event_fd_write) {
-            if (!is_ready(call, subscription, event)) {
+            if (!is_ready(call, subscription, poller, event)) {
                 waits_for_input = true;
                 waits++;
                 awaited = subscription;
@@ -150,7 +187,7 @@ Outcome call_poll(Call& call) {
     }
     if (ready > 0) return call.done(call.put<u32>(result_at, ready));
     call.my->deadline = deadline;
-    if (has_machine(call.p)) return wait_for_pipes(call, waits, awaited, now, deadline);
+    if (has_machine(call.p)) return wait_for_pipes(call, waits, poller, turn, awaited, deadline);
     if (waits_for_input && system_of(call.p).is_live)
         return call.ask_host(Request::input, call.me->input, deadline);
     return call.leave(ThreadState::sleeping);

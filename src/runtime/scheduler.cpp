@@ -288,6 +288,9 @@ bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 
                        call.request_at &&
                    has_readers(load_relaxed(&pipe->ends));
         }
+        case Request::pipes:
+            return call.request_at == poll_turn_of(m, p.words[process_task]) &&
+                   !may_be_closed(p, call, process);
         case Request::child:
             if (call.request_at == 0)
                 return load_relaxed(&process.first_zombie) == 0 &&
@@ -301,6 +304,7 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
     switch (call.request) {
         case Request::pipe_data: return wait_key(WaitFor::pipe_data, call.request_node);
         case Request::pipe_room: return wait_key(WaitFor::pipe_room, call.request_node);
+        case Request::pipes: return pipes_key();
         case Request::child: return wait_key(WaitFor::child, process, call.request_at);
         default: return wait_key(WaitFor::time, task);
     }

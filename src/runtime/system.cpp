@@ -330,8 +330,9 @@ void end_waits(const Owner& owner, Handle pipe) {
     Lock lock(&process.lock);
     for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process) {
         const TaskEntry& task = m.task(at - 1);
-        unblock(m, at - 1, Wake::woken,
-                [&] { return task.wait_key == data || task.wait_key == room; });
+        unblock(m, at - 1, Wake::woken, [&] {
+            return task.wait_key == data || task.wait_key == room || task.wait_key == pipes_key();
+        });
     }
 }
 

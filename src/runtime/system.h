@@ -7,6 +7,8 @@
 
 namespace gpurun::rt {
 
+struct Machine;
+
 enum class SystemCall : u32 {
 #define SYSTEM_CALL(name, parameters, results) name,
 #include "abi/system_calls.def"
@@ -182,6 +184,10 @@ Handle make_pipe(const Process& p, u64 inode);
 // One end more, or less; the last one gives the pipe back.
 void open_pipe(const Process& p, Handle node, u64 rights);
 void close_pipe(const Process& p, Handle node, u64 rights);
+// Those who poll it beside others, after it has changed and whoever waits for it alone was woken
+// (poll.cpp).
+void wake_pollers(const Machine& m, PipeBlock* pipe);
+void wake_poller(const Machine& m, u32 poller);
 Outcome call_pipe_transfer(Call& call, Descriptor* file, bool is_write, u32 vectors,
                            u32 vector_count, u32 result_at);
 

@@ -17,10 +17,16 @@
 namespace gpurun::rt {
 
 // What tasks wait for. Keys that happen to be alike only cost a look.
-enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host };
+enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host, pipes };
 inline u64 wait_key(WaitFor what, u32 who, u64 where = 0) {
     return (u64(what) << 61) ^ (u64(who) << 40) ^ where ^ (where >> 40);
 }
+// All who poll several pipes: a task can be in one bucket only, so it is told apart by its number.
+inline u64 pipes_key() { return wait_key(WaitFor::pipes, 0); }
+inline u64 poll_turn_of(const Machine& m, u32 task) {
+    return u64{load_relaxed(&m.header->poll_turn)} << 32 | load_relaxed(&m.task(task).poll_turn);
+}
+
 // Those who wait for any child of a process and for a certain one are in the same bucket.
 inline u32 bucket_of(u64 key) {
     if (key >> 61 == u64(WaitFor::child)) key = key >> 40 << 40;

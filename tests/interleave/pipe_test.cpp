@@ -63,6 +63,37 @@ struct Piped {
     }
     void close(u32 i) { close_pipe(m.machine().nobody(), node, ends[i].rights); }
 
+    // Process 1 polls the pipe twice, as if it were several: how many events. Its descriptor is 0.
+    u32 poll() {
+        u8* memory = m.memory[1];
+        std::memset(memory, 0, sizeof m.memory[1]);
+        for (u32 i = 0; i < 2; i++) memory[i * 48 + 8] = wasi::event_fd_read;
+        const u32 arguments[] = {0, 96, 2, 160};
+        errors[1] = m.call(1, [&](Call& call) {
+            std::memcpy(m.words[1] + SmallMachine::frame_at, arguments, sizeof arguments);
+            return call_poll(call);
+        });
+        return load_bytes<u32>(memory + 160);
+    }
+    void begin_polled() {
+        m.begin(2);
+        m.heap_before = m.system.in_use;
+        node = make_pipe(m.machine().nobody(), 1);
+        ends[2] = {DescriptorKind::stream, node, 0, writes, 0, 0, 0};
+        open_pipe(m.machine().nobody(), node, writes);
+        u32 fd;
+        const Process nobody = m.machine().nobody();
+        const Owner owner = owner_of(nobody, m.block_of(1));
+        add_descriptor(
+            owner,
+            {DescriptorKind::stream, node, 0, reads | wasi::right_poll_fd_readwrite, 0, 0, 0}, fd);
+        REQUIRE(fd == 0);
+    }
+    void close_polled() {
+        const Process nobody = m.machine().nobody();
+        close_descriptor(owner_of(nobody, m.block_of(1)), 0);
+    }
+
     void all_is_given_back() {
         m.nothing_waits();
         REQUIRE(m.system.in_use == m.heap_before);
@@ -144,6 +175,25 @@ TEST(Pipe, IsBrokenWhereNobodyReads) {
                                                  REQUIRE(s.errors[2] == u32(Errno::pipe));
                                                  s.all_is_given_back();
                                              }}));
+}
+void poll_to_the_end(Piped& s) {
+    REQUIRE(s.poll() >= 1);  // it may come between the two
+    s.close_polled();
+}
+void only_close(Piped& s) { s.close(2); }
+
+TEST(Pipe, WakesWhoPollsSeveral) {
+    ExploreOptions options;
+    options.preemptions = 4;
+    expect_right("a write of 2 bytes to a pipe that is polled, interrupted 4 times",
+                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
+                                         .actors = {poll_to_the_end, write_two<2>},
+                                         .at_end = [](Piped& s) { s.all_is_given_back(); }},
+                         options));
+    expect_right("the only writer of a pipe that is polled closes",
+                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
+                                         .actors = {poll_to_the_end, only_close},
+                                         .at_end = [](Piped& s) { s.all_is_given_back(); }}));
 }
 TEST(Pipe, DoesNotTearWhatTwoWrite) {
     ExploreOptions options;

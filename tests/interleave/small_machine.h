@@ -40,7 +40,7 @@ struct alignas(64) SmallMachine {
     alignas(64) u8 pages[4 << page_shift];
     // Processes, by the number of their first task.
     u32 words[entries][word_count];
-    u8 memory[entries][64];
+    u8 memory[entries][192];
     u64 heap_before;
 
     Machine machine() { return {reinterpret_cast<u8*>(this), pages, &header}; }
