@@ -34,7 +34,8 @@ enum class Target : u8 { host, cuda_burst, cuda_space };
 
 struct Options {
     Target target = Target::host;
-    u32 threads = 0;  // 0: as many as the machine has
+    u32 threads = 0;       // 0: as many as the machine has
+    bool is_text = false;  // assembly in place of objects, for people to read
 };
 
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,

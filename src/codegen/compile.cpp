@@ -138,7 +138,7 @@ const Implementation& target_of(Target target) {
 }
 
 Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
-                                   const Range& range, usize number) {
+                                   const Range& range, usize number, bool is_text) {
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
     Piece piece(program, target);
     fill(piece, target, range, number);
@@ -149,7 +149,7 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
 #endif
     optimise(piece, *machine);
     Image::Piece made;
-    made.object = TRY(emit(module, *machine, target.is_kernel()));
+    made.object = TRY(emit(module, *machine, is_text || target.is_kernel()));
     made.enter = enter_name(target, number);
     made.entries = piece.entries();
     return made;
@@ -166,7 +166,7 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     std::atomic<usize> next = 0;
     auto work = [&] {
         for (usize i; (i = next.fetch_add(1)) < ranges.size();)
-            made[i] = compile_piece(program, target, ranges[i], i);
+            made[i] = compile_piece(program, target, ranges[i], i, options.is_text);
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());

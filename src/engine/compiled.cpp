@@ -2,6 +2,7 @@
 // there.
 #include "engine/compiled.h"
 
+#include "base/format.h"
 #include "base/phases.h"
 #include "image/cache.h"
 
@@ -20,6 +21,28 @@ Result<codegen::Image> compiled(const wasm::Module& module, const translate::Cod
     codegen::Image image = TRY(codegen::compile(module, code, {target}));
     cache.put(key, codegen::to_bytes(image));
     return image;
+}
+
+Result<std::string> emit(const wasm::Module& module, Emitted what) {
+    const translate::Code code = TRY(translate::translate(module, {}));
+    if (what == Emitted::ir) return codegen::emit_ir(module, code, codegen::Target::host);
+    codegen::Options options;
+    options.is_text = true;
+    if (what == Emitted::ptx) options.target = codegen::Target::cuda_burst;
+    const codegen::Image image = TRY(codegen::compile(module, code, options));
+    std::string text;
+    for (const codegen::Image::Piece& piece : image.pieces)
+        text.append(piece.object.begin(), piece.object.end());
+    return text;
+}
+
+Result<std::string> compile_for_later(const wasm::Module& module) {
+    const translate::Code code = TRY(translate::translate(module, {}));
+    const codegen::Image image = TRY(compiled(module, code, codegen::Target::host, false));
+    u64 bytes = 0;
+    for (const codegen::Image::Piece& piece : image.pieces) bytes += piece.object.size();
+    return format("%u functions in %llu bytes, %u left to the interpreter", image.functions,
+                  (unsigned long long)bytes, image.interpreted);
 }
 
 }  // namespace gpurun::engine

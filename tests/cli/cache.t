@@ -22,3 +22,18 @@ kept: 0 entries, 0 bytes
 $ GPURUN_CACHE= gpu-run cache
 gpu-run: nothing is kept: $GPURUN_CACHE is empty
 [1]
+$ export GPURUN_CACHE=$PWD/kept; gpu-run compile x.wat | sed 's/in [0-9]* bytes/in N bytes/'
+x.wat: 1 functions in N bytes, 0 left to the interpreter
+
+$ gpu-run compile --emit ir x.wat | grep -c 'define.*@f0'
+1
+
+$ gpu-run compile --emit asm x.wat | grep -c '^f0:'
+1
+
+$ gpu-run compile --emit ptx x.wat | grep -m 1 -o '^.target sm_[0-9]*'
+.target sm_75
+
+$ gpu-run compile --emit wasm x.wat
+gpu-run: --emit takes ir, asm or ptx, not "wasm"
+[2]

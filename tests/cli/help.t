@@ -45,6 +45,7 @@ Commands:
   wast                        run scripts of the official test suite's language
   batch                       run several programs or functions at once, one a line of a file
   map                         run a program for each of many inputs: files of a folder, or lines
+  compile                     make machine code of modules, and keep it
   cache                       list the machine code that is kept
   devices                     list the devices that are here
   validate                    check modules without running them
@@ -64,6 +65,7 @@ Examples:
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
+  gpu-run compile app.wasm             machine code for later runs
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code

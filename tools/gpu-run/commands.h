@@ -97,6 +97,8 @@ int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
 int show_cache(bool is_cleared);
+// `what`: --emit, or nothing.
+int compile_files(const std::vector<std::string>& files, const std::string& what);
 struct InspectOptions {
     std::string dump;                          // DIR/<number>
     u32 memory = 0;                            // which

@@ -29,6 +29,7 @@ constexpr HelpText help_text = {
   gpu-run --profile app app.wasm       where its time goes: app.svg, app.folded
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
+  gpu-run compile app.wasm             machine code for later runs
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
@@ -425,6 +426,11 @@ int main(int argc, char** argv) {
     MapOptions map_options;
     add_map_options(*map, map_options);
     map->add_flag("-q,--quiet", style.is_quiet, "no progress, nothing but what goes wrong");
+    CLI::App* compile = app.add_subcommand("compile", "make machine code of modules, and keep it");
+    std::string emitted;
+    compile->add_option("--emit", emitted, "print what is made on the way: ir, asm, ptx")
+        ->type_name("KIND");
+    add_files(compile, "modules (.wasm, .wat)");
     CLI::App* cache = app.add_subcommand("cache", "list the machine code that is kept");
     bool is_cleared = false;
     cache->add_flag("--clear", is_cleared, "remove all of it");
@@ -461,7 +467,8 @@ int main(int argc, char** argv) {
     completion->add_option("SHELL", shell, "bash, zsh or fish")->type_name("");
     CLI::App* manual = app.add_subcommand("man", "the manual page");
     for (CLI::App* command : {completion, manual}) command->group("");
-    for (CLI::App* command : {map, batch, wast, devices, cache, validate, objdump, inspect})
+    for (CLI::App* command :
+         {map, batch, wast, devices, compile, cache, validate, objdump, inspect})
         command->group("Commands");
     app.footer("Examples:\n" + std::string(help_text.examples) + "\n\n" +
                std::string(help_text.notes) + "\n\nExit codes: " +
@@ -507,6 +514,7 @@ int main(int argc, char** argv) {
         return run_scripts(files, run, is_quiet);
     }
     if (*devices) return list_devices(is_json);
+    if (*compile) return compile_files(files, emitted);
     if (*cache) return show_cache(is_cleared);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);
