@@ -11,8 +11,9 @@ set(nvptx_flags --target=nvptx64-nvidia-cuda --cuda-feature=+ptx70 -nogpulib
 function(nvptx_compile output)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_CXX_COMPILER} ${nvptx_flags} ${ARGN} -MD -MF ${output}.d -MT ${output}
-            ${kernels} -o ${output}
+    # All builds make the same ones: the compiler cache knows them.
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER} ${nvptx_flags} ${ARGN}
+            -MD -MF ${output}.d -MT ${output} ${kernels} -o ${output}
     DEPENDS ${kernels}
     DEPFILE ${output}.d
     COMMENT "Compiling src/runtime for nvptx64 into ${output}"
