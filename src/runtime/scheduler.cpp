@@ -244,12 +244,21 @@ bool park_at_memory(const Machine& m, const Lane& lane) {
     const s64 timeout = get<s64>(thread, thread_wait_timeout);
     const u64 now = monotonic_ns(lane.p);
     const u64 deadline = timeout < 0 || now + u64(timeout) < now ? no_deadline : now + u64(timeout);
-    const u8* at = lane.p.bytes + address;
     const bool is_wide = thread[thread_wait_width] == 8;
+    // Off its lane: the memory may have moved since, for another of its threads. Ends: it moves
+    // only when it grows.
+    auto value_now = [&] {
+        for (u64* base = &m.process(task.process).bytes_at;;) {
+            const u64 before = load_shared(base);
+            const u8* at = m.pages + before + address;
+            const u64 now_there = is_wide ? atomic_load<u64>(at) : atomic_load<u32>(at);
+            if (load_relaxed(base) == before) return now_there;
+        }
+    };
     bool is_same = true;
     const bool is_parked =
         park(m, lane.task, wait_key(WaitFor::memory, task.process, address), deadline, [&] {
-            is_same = is_wide ? atomic_load<u64>(at) == value : atomic_load<u32>(at) == u32(value);
+            is_same = value_now() == (is_wide ? value : u32(value));
             return is_same && !is_ending(m, task);
         });
     if (is_parked) return true;
@@ -539,7 +548,7 @@ enum class Moved : u32 { done, no_room, stopped };
         }
         if (process.bytes_size != 0)
             PageAllocator(m).give(process.bytes_at >> page_shift, page_count(process.bytes_size));
-        process.bytes_at = page << page_shift;
+        store_shared(&process.bytes_at, page << page_shift);  // pairs with park_at_memory
         process.bytes_size = total;
     }
     sync_warp();
