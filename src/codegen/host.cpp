@@ -8,10 +8,6 @@
 #include "codegen/codegen.h"
 #include "codegen/target.h"
 
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wall"
-#pragma clang diagnostic ignored "-Wextra"
-#pragma clang diagnostic ignored "-Wshadow"
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
 #include <llvm/ExecutionEngine/Orc/MapperJITLinkMemoryManager.h>
@@ -23,7 +19,6 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
-#pragma clang diagnostic pop
 
 // The bitcode that the build embeds.
 extern "C" const gpurun::u8 gpurun_native_host_bitcode[], gpurun_native_host_bitcode_end[];

@@ -3,14 +3,9 @@
 
 #include "codegen/target.h"
 
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wall"
-#pragma clang diagnostic ignored "-Wextra"
-#pragma clang diagnostic ignored "-Wshadow"
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Triple.h>
-#pragma clang diagnostic pop
 
 // The bitcode that the build embeds.
 extern "C" const gpurun::u8 gpurun_native_burst_bitcode[], gpurun_native_burst_bitcode_end[],

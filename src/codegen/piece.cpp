@@ -8,13 +8,8 @@
 #include "codegen/function_builder.h"
 #include "translate/print.h"
 
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wall"
-#pragma clang diagnostic ignored "-Wextra"
-#pragma clang diagnostic ignored "-Wshadow"
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
-#pragma clang diagnostic pop
 
 namespace gpurun::codegen {
 namespace {

@@ -140,9 +140,8 @@ Result<const Kernel*> CudaDevice::native_kernel(const NativeCode& code, bool is_
     TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes),
               "asking for hardware stack"));
     const auto& image = static_cast<const CudaNativeCode&>(code);
-    const Kernel* made = TRY(kernel(is_burst ? "gpurun_burst" : "gpurun_solo", image.ptx(),
-                                    is_burst ? native_registers : solo_registers));
-    return made;
+    return is_burst ? kernel("gpurun_burst", image.ptx(), native_registers)
+                    : kernel("gpurun_solo", image.ptx(), solo_registers);
 }
 NativeParams CudaDevice::native_params(device::Tier tier) const {
     return {native_stack_bytes, tier == Tier::alternate};

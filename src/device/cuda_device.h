@@ -257,7 +257,8 @@ public:
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
     // With machine code of a module.
     Result<const Kernel*> native_kernel(const NativeCode& code, bool is_burst);
-    // Where `parts` can be entered, by position; and the rest of what such a kernel is told.
+    // Where the code can be entered natively, by position; and the rest of what such a kernel is
+    // told.
     Result<Buffer> upload_entries(const NativePart& part, u64 code_words);
     NativeParams native_params(Tier tier) const;
     Result<const Kernel*> solo_kernel(bool is_deep);

@@ -272,22 +272,30 @@ inline void atom_add(u64* p, u64 v) {
 inline void atom_max(u64* p, u64 v) {
     asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
-inline u32 atom_cas(u32* p, u32 expected, u32 v) {
-    u32 old;
-    asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(p), "r"(expected), "r"(v)
-                 : "memory");
-    return old;
-}
-inline u64 atom_cas(u64* p, u64 expected, u64 v) {
-    u64 old;
-    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(p), "l"(expected), "l"(v)
-                 : "memory");
-    return old;
-}
+// The value that was there. With less order than both, where that is enough: taking something needs
+// what was written before it was put there, putting something there needs what was written to be
+// seen.
+#define GPURUN_COMPARE_EXCHANGE(name, order)                        \
+    inline u32 name(u32* p, u32 expected, u32 value) {              \
+        u32 old;                                                    \
+        asm volatile("atom." order ".gpu.cas.b32 %0, [%1], %2, %3;" \
+                     : "=r"(old)                                    \
+                     : "l"(p), "r"(expected), "r"(value)            \
+                     : "memory");                                   \
+        return old;                                                 \
+    }                                                               \
+    inline u64 name(u64* p, u64 expected, u64 value) {              \
+        u64 old;                                                    \
+        asm volatile("atom." order ".gpu.cas.b64 %0, [%1], %2, %3;" \
+                     : "=l"(old)                                    \
+                     : "l"(p), "l"(expected), "l"(value)            \
+                     : "memory");                                   \
+        return old;                                                 \
+    }
+GPURUN_COMPARE_EXCHANGE(compare_exchange, "acq_rel")
+GPURUN_COMPARE_EXCHANGE(compare_exchange_acquire, "acquire")
+GPURUN_COMPARE_EXCHANGE(compare_exchange_release, "release")
+#undef GPURUN_COMPARE_EXCHANGE
 inline u32 load_relaxed(const u32* p) {
     u32 value;
     asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
@@ -307,46 +315,6 @@ inline u64 load_shared(const u64* p) {
 }
 inline void store_shared(u32* p, u32 value) {
     asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
-}
-inline u32 compare_exchange(u32* p, u32 expected, u32 value) {
-    return atom_cas(p, expected, value);
-}
-inline u64 compare_exchange(u64* p, u64 expected, u64 value) {
-    return atom_cas(p, expected, value);
-}
-// With less order, where that is enough: taking something needs what was written before it was put
-// there, putting something there needs what was written to be seen.
-inline u32 compare_exchange_acquire(u32* p, u32 expected, u32 value) {
-    u32 old;
-    asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(p), "r"(expected), "r"(value)
-                 : "memory");
-    return old;
-}
-inline u64 compare_exchange_acquire(u64* p, u64 expected, u64 value) {
-    u64 old;
-    asm volatile("atom.acquire.gpu.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(p), "l"(expected), "l"(value)
-                 : "memory");
-    return old;
-}
-inline u32 compare_exchange_release(u32* p, u32 expected, u32 value) {
-    u32 old;
-    asm volatile("atom.release.gpu.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(p), "r"(expected), "r"(value)
-                 : "memory");
-    return old;
-}
-inline u64 compare_exchange_release(u64* p, u64 expected, u64 value) {
-    u64 old;
-    asm volatile("atom.release.gpu.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(p), "l"(expected), "l"(value)
-                 : "memory");
-    return old;
 }
 inline u32 fetch_add(u32* p, u32 value) {
     u32 old;
@@ -496,7 +464,7 @@ inline T atomic_update(u8* p, F update) {
     typename AtomicCell<T>::Word seen =
         *const_cast<volatile typename AtomicCell<T>::Word*>(cell.word);
     for (;;) {
-        auto old = atom_cas(cell.word, seen, cell.insert(seen, update(cell.extract(seen))));
+        auto old = compare_exchange(cell.word, seen, cell.insert(seen, update(cell.extract(seen))));
         if (old == seen) {
             atomic_fence();
             return cell.extract(seen);
