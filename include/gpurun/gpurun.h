@@ -354,6 +354,10 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run_jobs(gpurun_device* device
                                                            const gpurun_job* jobs, size_t count,
                                                            gpurun_result** results);
 
+/** Shows `line` what a person may want to know and no result depends on, such as a damaged file of
+ * the cache that was dropped: from all threads, one at a time. NULL: nobody, as at first. */
+GPURUN_API void gpurun_set_notes(gpurun_line line, void* data);
+
 /** What this library spent its time on so far, in all runs: "load", "translate", "run". */
 GPURUN_API size_t gpurun_phase_count(void);
 /** NULL where `index` is too large; 0 seconds then. */

@@ -1,7 +1,9 @@
-// What the library spent its time on.
+// What the library says of itself: notes, and what it spent its time on.
 #include "base/phases.h"
 
 #include <gpurun/gpurun.h>
+
+#include "base/notes.h"
 
 using gpurun::Phase;
 
@@ -11,4 +13,9 @@ const char* gpurun_phase_name(size_t index) {
 }
 double gpurun_phase_seconds(size_t index) {
     return index < gpurun_phase_count() ? gpurun::seconds_in(Phase(index)) : 0;
+}
+
+void gpurun_set_notes(gpurun_line line, void* data) {
+    if (!line) return gpurun::hear_notes({});
+    gpurun::hear_notes([line, data](const std::string& text) { line(data, text.c_str()); });
 }

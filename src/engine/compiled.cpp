@@ -15,9 +15,11 @@ Result<codegen::Image> compiled(const wasm::Module& module, const translate::Cod
     std::string key = "native " + codegen::target_key(target) + (is_metered ? " metered " : " ");
     key.append(module.bytes.begin(), module.bytes.end());
     const image::Cache cache(image::Cache::default_folder());
-    if (std::optional<std::vector<u8>> kept = cache.get(key))
-        if (Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size())))
-            return image;
+    if (std::optional<std::vector<u8>> kept = cache.get(key)) {
+        Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size()));
+        if (image) return image;
+        cache.drop(key, image.error().message.c_str());
+    }
     codegen::Image image = TRY(codegen::compile(module, code, {target}));
     cache.put(key, codegen::to_bytes(image));
     return image;

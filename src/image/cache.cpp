@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/notes.h"
 
 namespace gpurun::image {
 namespace {
@@ -81,26 +82,45 @@ std::string Cache::path_of(std::string_view key) const {
                   (unsigned long long)hash(key, 1));
 }
 
+// What is wrong with the entry; nothing: it is another key's, or it is put into `content`.
+const char* Cache::read_entry(int file, std::string_view key,
+                              std::optional<std::vector<u8>>& content) const {
+    Header header;
+    struct stat info;
+    if (!read_all(file, &header, sizeof header)) return "it is cut off";
+    if (header.magic != magic) return "it is of another version, or no entry at all";
+    if (fstat(file, &info) != 0) return nullptr;
+    const u64 rest = u64(info.st_size) - sizeof header;
+    if (header.key_size > rest || header.content_size != rest - header.key_size)
+        return "it has not the size it should have";
+    std::string stored_key(header.key_size, '\0');
+    std::vector<u8> bytes(header.content_size);
+    if (!read_all(file, stored_key.data(), stored_key.size()) ||
+        !read_all(file, bytes.data(), bytes.size()))
+        return "it cannot be read";
+    if (path_of(stored_key) != path_of(key) || hash(as_text(bytes)) != header.content_hash)
+        return "its checksum does not match";
+    if (stored_key == key) content = std::move(bytes);
+    return nullptr;
+}
+
 std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
     if (folder_.empty()) return std::nullopt;
     int file = open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return std::nullopt;
-    Header header;
-    struct stat info;
     std::optional<std::vector<u8>> content;
-    if (read_all(file, &header, sizeof header) && header.magic == magic &&
-        header.key_size == key.size() && fstat(file, &info) == 0 &&
-        u64(info.st_size) == sizeof header + header.key_size + header.content_size) {
-        std::string stored_key(header.key_size, '\0');
-        std::vector<u8> bytes(header.content_size);
-        if (read_all(file, stored_key.data(), stored_key.size()) && stored_key == key &&
-            read_all(file, bytes.data(), bytes.size()) &&
-            hash(as_text(bytes)) == header.content_hash)
-            content = std::move(bytes);
-    }
+    const char* problem = read_entry(file, key, content);
     if (content) futimens(file, nullptr);  // used now
     close(file);
+    if (problem) drop(key, problem);
     return content;
+}
+
+void Cache::drop(std::string_view key, const char* why) const {
+    if (folder_.empty()) return;
+    const std::string path = path_of(key);
+    unlink(path.c_str());
+    note(format("dropped %s: %s; what it had is made again", path.c_str(), why));
 }
 
 void Cache::put(std::string_view key, std::span<const u8> content) const {

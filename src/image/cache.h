@@ -1,6 +1,7 @@
 // A folder of things that take long to make, named by a hash of what they were made from.
 // Entries are written whole and renamed into place, so that processes can share it; one that
-// does not check out is ignored. What has not been used for longest goes when there is too much.
+// does not check out is dropped, with a note. What has not been used for longest goes when there is
+// too much.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,8 @@ public:
 
     std::optional<std::vector<u8>> get(std::string_view key) const;
     void put(std::string_view key, std::span<const u8> content) const;  // failing is no error
+    // For whoever finds that what it got is no good.
+    void drop(std::string_view key, const char* why) const;
 
     struct Entry {
         std::string name;  // of its file
@@ -37,6 +40,8 @@ public:
 
 private:
     std::string path_of(std::string_view key) const;
+    const char* read_entry(int file, std::string_view key,
+                           std::optional<std::vector<u8>>& content) const;
     std::string folder_;
 };
 

@@ -12,8 +12,55 @@ NAME  native  N bytes
 NAME  native  N bytes
 kept: 2 entries, N bytes
 
-$ export GPURUN_CACHE=$PWD/kept; for file in kept/*; do printf 'spoilt' | dd of=$file bs=1 seek=2000 conv=notrunc 2>/dev/null; done; gpu-run --device cpu --tier native --invoke f x.wat 6
+# What is damaged is dropped with a note, and made again.
+$ cat > damaged <<'END'
+> # damaged COMMAND: runs x.wat with entries that the command has been at.
+> export GPURUN_CACHE=$PWD/kept
+> rm -rf kept; gpu-run compile x.wat >/dev/null
+> for file in kept/*; do eval "$1"; done
+> shift
+> gpu-run $* --device cpu --tier native --invoke f x.wat 6 2>&1 | sed "s,$PWD/,,; s/[0-9a-f]\{32\}/NAME/"
+> gpu-run --device cpu --tier native --invoke f x.wat 7
+> END
+
+$ bash damaged 'truncate -s -1 $file'
+gpu-run: dropped kept/NAME: it has not the size it should have; what it had is made again
 18
+21
+
+$ bash damaged 'truncate -s 20 $file'
+gpu-run: dropped kept/NAME: it is cut off; what it had is made again
+18
+21
+
+$ bash damaged 'truncate -s 0 $file'
+gpu-run: dropped kept/NAME: it is cut off; what it had is made again
+18
+21
+
+$ bash damaged 'printf X | dd of=$file bs=1 seek=2000 conv=notrunc 2>/dev/null'
+gpu-run: dropped kept/NAME: its checksum does not match; what it had is made again
+18
+21
+
+$ bash damaged 'printf X | dd of=$file bs=1 seek=40 conv=notrunc 2>/dev/null'
+gpu-run: dropped kept/NAME: its checksum does not match; what it had is made again
+18
+21
+
+$ bash damaged 'printf X | dd of=$file bs=1 seek=20 conv=notrunc 2>/dev/null'
+gpu-run: dropped kept/NAME: it has not the size it should have; what it had is made again
+18
+21
+
+$ bash damaged 'printf GRCACHE9 | dd of=$file conv=notrunc 2>/dev/null'
+gpu-run: dropped kept/NAME: it is of another version, or no entry at all; what it had is made again
+18
+21
+
+$ bash damaged 'truncate -s 20 $file' --quiet
+18
+21
 
 $ export GPURUN_CACHE=$PWD/kept; gpu-run cache --clear | sed "s,$PWD/,,"; ls kept | wc -l
 kept: 0 entries, 0 bytes

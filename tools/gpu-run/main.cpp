@@ -374,6 +374,7 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
 
 int main(int argc, char** argv) {
     hold_standard_streams();
+    gpurun_set_notes([](void*, const char* line) { note(line); }, nullptr);
     CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
     app.name("gpu-run");
     auto formatter = std::make_shared<Formatter>();

@@ -1,0 +1,32 @@
+// One listener for all.
+#include "base/notes.h"
+
+#include <mutex>
+
+namespace gpurun {
+namespace {
+
+struct Hearing {
+    std::mutex mutex;
+    std::function<void(const std::string&)> listener;
+};
+
+// Never gone: threads may have something to say while the program ends.
+Hearing& hearing() {
+    static Hearing& only = *new Hearing;
+    return only;
+}
+
+}  // namespace
+
+void note(const std::string& text) {
+    std::lock_guard lock(hearing().mutex);
+    if (hearing().listener) hearing().listener(text);
+}
+
+void hear_notes(std::function<void(const std::string&)> listener) {
+    std::lock_guard lock(hearing().mutex);
+    hearing().listener = std::move(listener);
+}
+
+}  // namespace gpurun
