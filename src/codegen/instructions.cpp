@@ -322,13 +322,14 @@ bool FunctionBuilder::build_access(CodeOp op) {
         write(a, words<V>, runtime("native_" #name, {at, read(extra & 0xffff, words<V>)})); \
         break;                                                                              \
     }
-#define ATOMIC_CMPXCHG(name, V, M)                                                         \
-    case CodeOp::name: {                                                                   \
-        Value* at = access_at(sizeof(M), true, true);                                      \
-        write(a, words<V>,                                                                 \
-              runtime("native_" #name,                                                     \
-                      {at, read(extra & 0xffff, words<V>), read(extra >> 16, words<V>)})); \
-        break;                                                                             \
+// What is expected is compared as what is stored: as many bytes as the access has.
+#define ATOMIC_CMPXCHG(name, V, M)                                                                 \
+    case CodeOp::name: {                                                                           \
+        Value* at = access_at(sizeof(M), true, true);                                              \
+        Value* expected = read(extra & 0xffff, words<V>);                                          \
+        expected = b_.CreateAnd(expected, llvm::ConstantInt::get(expected->getType(), M(~M{0})));  \
+        write(a, words<V>, runtime("native_" #name, {at, expected, read(extra >> 16, words<V>)})); \
+        break;                                                                                     \
     }
 #include "abi/code_ops.def"
 #undef OP

@@ -7,10 +7,13 @@
 namespace gpurun::rt {
 namespace {
 
+u64 address_of(const Registers& r, u64 w) {
+    return c_of(w) ? get<u64>(r.fp, b_of(w)) : get<u32>(r.fp, b_of(w));
+}
+
 // Where an access of `width` bytes goes, or null if it is out of bounds.
 u8* access_at(const Process& p, const Registers& r, u64 w, u64 width) {
-    u64 address = c_of(w) ? get<u64>(r.fp, b_of(w)) : get<u32>(r.fp, b_of(w));
-    return access_at(memory_at(p, word(r.instance, low_of(p.code[r.pc + 1]))), address,
+    return access_at(memory_at(p, word(r.instance, low_of(p.code[r.pc + 1]))), address_of(r, w),
                      p.code[r.pc + 2], width);
 }
 
@@ -70,9 +73,11 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
 #define AT_TO_WRITE(width) \
     AT(width)              \
     mark_dirty(p, r, at, width);
-#define AT_ALIGNED(width) \
-    AT(width)             \
-    if ((at - p.bytes) % (width) != 0) return trap(r, Trap::unaligned_atomic);
+// Of an access that is both, the reference interpreter says that it is unaligned.
+#define AT_ALIGNED(width)                                     \
+    if ((address_of(r, w) + p.code[r.pc + 2]) % (width) != 0) \
+        return trap(r, Trap::unaligned_atomic);               \
+    AT(width)
 #define AT_ALIGNED_TO_WRITE(width) \
     AT_ALIGNED(width)              \
     mark_dirty(p, r, at, width);
@@ -138,15 +143,14 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
         set<V>(r.fp, a, V(atomic_rmw_##f<M>(at, value))); \
         return advance(r);                                \
     }
-#define ATOMIC_CMPXCHG(name, V, M)                                                                 \
-    case CodeOp::name: {                                                                           \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                                                             \
-        V expected = get<V>(r.fp, extra & 0xffff);                                                 \
-        M replacement = M(get<V>(r.fp, extra >> 16));                                              \
-        V loaded = V(M(expected)) == expected ? V(atomic_cmpxchg<M>(at, M(expected), replacement)) \
-                                              : V(atomic_load<M>(at));                             \
-        set<V>(r.fp, a, loaded);                                                                   \
-        return advance(r);                                                                         \
+// What is expected is compared as what is stored: as many bytes as the access has.
+#define ATOMIC_CMPXCHG(name, V, M)                                        \
+    case CodeOp::name: {                                                  \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                                    \
+        M expected = M(get<V>(r.fp, extra & 0xffff));                     \
+        M replacement = M(get<V>(r.fp, extra >> 16));                     \
+        set<V>(r.fp, a, V(atomic_cmpxchg<M>(at, expected, replacement))); \
+        return advance(r);                                                \
     }
 #include "abi/code_ops.def"
 #undef OP
