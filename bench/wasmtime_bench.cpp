@@ -1,13 +1,10 @@
 // Many processes in wasmtime's native code on all cores: the rival of gpu-run --instances. Module,
 // arguments and output are gpu-run's, so that what both print can be compared byte for byte.
-// wasmtime is a shared library, opened at run time; scripts/find-wasmtime prints its path.
-#include <dlfcn.h>
-
+// wasmtime is a shared library, opened at run time: scripts/find-wasmtime prints its path.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <mutex>
 #include <optional>
@@ -20,151 +17,12 @@
 #include "base/result.h"
 #include "engine/load.h"
 #include "engine/value.h"
+#include "wasmtime_library.h"
 
 using namespace gpurun;
+using namespace gpurun::wasmtime;
 
 namespace {
-
-// ---- wasmtime's C API, as much of it as is called here, under its own names. The layouts are
-// those of the version that scripts/find-wasmtime installs; they change between versions.
-
-constexpr const char* version = "50.0.1";
-
-struct wasm_config_t;
-struct wasm_engine_t;
-struct wasm_trap_t;
-struct wasmtime_pooling_allocation_config_t;
-struct wasmtime_error_t;
-struct wasmtime_module_t;
-struct wasmtime_linker_t;
-struct wasmtime_instance_pre_t;
-struct wasmtime_store_t;
-struct wasmtime_context_t;
-
-struct wasm_byte_vec_t {
-    size_t size;
-    char* data;
-};
-
-struct wasmtime_instance_t {
-    u64 store_id;
-    size_t index;
-};
-
-struct wasmtime_func_t {
-    u64 store_id;
-    void* func;
-};
-
-struct wasmtime_extern_t {
-    u8 kind;
-    u8 padding[7];
-    union {
-        wasmtime_func_t func;
-        u64 largest[3];  // others take up to so much
-    } of;
-};
-constexpr u8 extern_func = 0;
-
-// A number is in the first bytes, with zeros above an i32.
-struct alignas(16) wasmtime_val_raw_t {
-    V128 bits;
-};
-
-static_assert(sizeof(wasmtime_instance_t) == 16);
-static_assert(sizeof(wasmtime_func_t) == 16);
-static_assert(offsetof(wasmtime_extern_t, of) == 8 && sizeof(wasmtime_extern_t) == 32);
-static_assert(sizeof(wasmtime_val_raw_t) == 16);
-
-constexpr u8 strategy_cranelift = 1, opt_level_speed = 1;
-
-#define WASMTIME_FUNCTIONS(F)                                                                     \
-    F(wasm_config_t*, wasm_config_new, ())                                                        \
-    F(void, wasmtime_config_strategy_set, (wasm_config_t*, u8))                                   \
-    F(void, wasmtime_config_cranelift_opt_level_set, (wasm_config_t*, u8))                        \
-    F(void, wasmtime_config_memory_init_cow_set, (wasm_config_t*, bool))                          \
-    F(void, wasmtime_config_concurrency_support_set, (wasm_config_t*, bool))                      \
-    F(wasmtime_pooling_allocation_config_t*, wasmtime_pooling_allocation_config_new, ())          \
-    F(void, wasmtime_pooling_allocation_config_delete, (wasmtime_pooling_allocation_config_t*))   \
-    F(void, wasmtime_pooling_allocation_config_total_core_instances_set,                          \
-      (wasmtime_pooling_allocation_config_t*, u32))                                               \
-    F(void, wasmtime_pooling_allocation_config_total_memories_set,                                \
-      (wasmtime_pooling_allocation_config_t*, u32))                                               \
-    F(void, wasmtime_pooling_allocation_config_total_tables_set,                                  \
-      (wasmtime_pooling_allocation_config_t*, u32))                                               \
-    F(void, wasmtime_pooling_allocation_config_max_unused_warm_slots_set,                         \
-      (wasmtime_pooling_allocation_config_t*, u32))                                               \
-    F(void, wasmtime_pooling_allocation_config_linear_memory_keep_resident_set,                   \
-      (wasmtime_pooling_allocation_config_t*, size_t))                                            \
-    F(void, wasmtime_pooling_allocation_config_table_keep_resident_set,                           \
-      (wasmtime_pooling_allocation_config_t*, size_t))                                            \
-    F(void, wasmtime_pooling_allocation_strategy_set,                                             \
-      (wasm_config_t*, const wasmtime_pooling_allocation_config_t*))                              \
-    F(wasm_engine_t*, wasm_engine_new_with_config, (wasm_config_t*))                              \
-    F(wasmtime_error_t*, wasmtime_module_new,                                                     \
-      (wasm_engine_t*, const u8*, size_t, wasmtime_module_t**))                                   \
-    F(wasmtime_linker_t*, wasmtime_linker_new, (wasm_engine_t*))                                  \
-    F(wasmtime_error_t*, wasmtime_linker_instantiate_pre,                                         \
-      (const wasmtime_linker_t*, const wasmtime_module_t*, wasmtime_instance_pre_t**))            \
-    F(wasmtime_store_t*, wasmtime_store_new, (wasm_engine_t*, void*, void (*)(void*)))            \
-    F(wasmtime_context_t*, wasmtime_store_context, (wasmtime_store_t*))                           \
-    F(void, wasmtime_store_delete, (wasmtime_store_t*))                                           \
-    F(wasmtime_error_t*, wasmtime_instance_pre_instantiate,                                       \
-      (const wasmtime_instance_pre_t*, wasmtime_context_t*, wasmtime_instance_t*, wasm_trap_t**)) \
-    F(bool, wasmtime_instance_export_get,                                                         \
-      (wasmtime_context_t*, const wasmtime_instance_t*, const char*, size_t, wasmtime_extern_t*)) \
-    F(wasmtime_error_t*, wasmtime_func_call_unchecked,                                            \
-      (wasmtime_context_t*, const wasmtime_func_t*, wasmtime_val_raw_t*, size_t, wasm_trap_t**))  \
-    F(void, wasmtime_error_message, (const wasmtime_error_t*, wasm_byte_vec_t*))                  \
-    F(void, wasmtime_error_delete, (wasmtime_error_t*))                                           \
-    F(void, wasm_trap_message, (const wasm_trap_t*, wasm_byte_vec_t*))                            \
-    F(void, wasm_trap_delete, (wasm_trap_t*))                                                     \
-    F(void, wasm_byte_vec_delete, (wasm_byte_vec_t*))
-
-#define DECLARE(result, name, parameters) result(*name) parameters;
-WASMTIME_FUNCTIONS(DECLARE)
-#undef DECLARE
-
-Result<void> open_library(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) return Error{format("cannot open wasmtime's library: %s", dlerror())};
-#define FIND(result, name, parameters)                                                \
-    name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                   \
-    if (!name)                                                                        \
-        return Error{format("%s is not the library of wasmtime %s: it has no " #name, \
-                            path.c_str(), version)};
-    WASMTIME_FUNCTIONS(FIND)
-#undef FIND
-    return {};
-}
-
-// What an error or a trap says, on one line and without the frames that led there; deletes it.
-template <class T>
-std::string take_message(T* from, void (*message)(const T*, wasm_byte_vec_t*), void (*free)(T*)) {
-    wasm_byte_vec_t bytes;
-    message(from, &bytes);
-    std::string line;
-    for (char c : std::string_view(bytes.data, bytes.size)) {
-        bool is_space = c == '\n' || c == ' ' || c == '\0';
-        if (!is_space) {
-            line += c;
-        } else if (!line.empty() && line.back() != ' ') {
-            line += ' ';
-        }
-    }
-    wasm_byte_vec_delete(&bytes);
-    free(from);
-    line.erase(line.find_last_not_of(' ') + 1);
-    usize trap = line.rfind("wasm trap: ");
-    return trap == std::string::npos ? line : line.substr(trap + 5);
-}
-
-// Nothing if there is neither.
-std::optional<Error> failure(wasmtime_error_t* error, wasm_trap_t* trap = nullptr) {
-    if (error) return Error{take_message(error, wasmtime_error_message, wasmtime_error_delete)};
-    if (trap) return Error{take_message(trap, wasm_trap_message, wasm_trap_delete)};
-    return std::nullopt;
-}
 
 // ---- the module in wasmtime, set up to be as fast as it can be
 

@@ -1,71 +1,161 @@
 #!/usr/bin/env python3
-"""Random modules in both tiers: what binaryen makes of random bytes, and random_programs.py's.
+"""Random modules in both tiers and in wasmtime: what binaryen makes of random bytes, and random_modules.py's.
 
-    differential_test.py [--first SEED] [--count N] [--keep DIRECTORY]
+    differential_test.py [--first SEED] [--count N] [--jobs N] [--keep DIRECTORY]
+    differential_test.py --make DIRECTORY [--first SEED] [--count N]
+    differential_test.py --modules DIRECTORY [--device cuda] [--jobs N]
 
-build/tests/differential compares; to look into a failure, --keep the modules.
+build/tests/differential compares; to look into a failure, --keep the modules. --make only makes them, such as
+--modules takes where there is no binaryen; on a GPU half of them run in bursts.
 """
 import argparse
+import collections
+import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "wat"))
-import random_programs  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import random_modules  # noqa: E402
 
-FEATURES = ["simd", "bulk-memory", "sign-ext", "nontrapping-float-to-int", "multivalue", "tail-call",
-            "mutable-globals", "threads", "exception-handling"]
-COUNT = 40
-BATCH = 20  # modules that one process compares
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FEATURES = ["simd", "bulk-memory", "sign-ext", "nontrapping-float-to-int", "multivalue", "tail-call", "mutable-globals"]
+SOME_FEATURES = {"threads": 0.4, "exception-handling": 0.15}  # binaryen's memories are shared; its handlers are legacy
+COUNT, COUNT_SANITIZED = 240, 40
+BATCH = 40  # modules that one process compares
 
 
-def make_module(seed, folder):
+def make_module(seed, folder, without_imports=False):
     """The path of a module, or nothing: binaryen's text of it is not always valid."""
-    path = folder / f"{seed}.wasm"
-    if seed % 4 == 3:
-        path = path.with_suffix(".wat")
-        path.write_text(random_programs.Program(seed).text(legacy=True))
-        return path
     rng = random.Random(seed)
+    path = folder / f"{seed}.wasm"
+    if seed % 2:
+        path = path.with_suffix(".wat")
+        path.write_text(random_modules.Module(seed).text())
+        return path
     source = folder / f"{seed}.bytes"
-    source.write_bytes(rng.randbytes(rng.choice([500, 2000, 8000, 30000])))
-    flags = [f"--enable-{feature}" for feature in FEATURES]
-    done = subprocess.run(["wasm-opt", "-ttf", source, "-o", path, *flags, *rng.choice([[], ["-O1"], ["-O3"]])],
+    source.write_bytes(rng.randbytes(rng.choice([500, 1000, 2000, 6000, 15000])))
+    features = FEATURES + [name for name, chance in SOME_FEATURES.items() if rng.random() < chance]
+    done = subprocess.run(["wasm-opt", "-ttf", source, "-o", path, *(f"--enable-{name}" for name in features),
+                           *rng.choice([[], [], ["-O1"], ["-O3"]]), *(["--remove-imports"] if without_imports else [])],
                           capture_output=True, check=False)
+    source.unlink()
     return path if done.returncode == 0 and path.exists() else None
 
 
+def find_wasmtime(build):
+    if os.environ.get("GPURUN_SANITIZE"):
+        return None  # it catches signals, and they do
+    done = subprocess.run([ROOT / "scripts/find-wasmtime", build / "venv"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+class Tally:
+    def __init__(self):
+        self.same, self.skipped, self.failures = 0, 0, []
+        self.calls = self.calls_with_wasmtime = 0
+        self.reasons = collections.Counter()
+
+    def add(self, paths, command, scratch):
+        """Compares them, in as many processes as it takes: one that ends early is its module's fault."""
+        while paths:
+            with tempfile.TemporaryDirectory(dir=scratch) as cache:
+                done = subprocess.run([*command, *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      errors="replace", check=False, env={**os.environ, "GPURUN_CACHE": cache})
+            told = self.read(done.stdout)
+            if told < len(paths) and done.returncode >= 0 and not told:
+                self.failures.append(f"exit code {done.returncode}: {done.stdout[-500:]}")
+                return
+            if told < len(paths):
+                self.failures.append(f"{paths[told]}: ended with {done.returncode}: {done.stdout[-2000:]}")
+            paths = paths[told + 1:]
+
+    def read(self, text):
+        told = 0
+        verdicts = re.split(r"^(?=\S+\.wa(?:sm|t): (?:same|skipped|differs))", text, flags=re.MULTILINE)
+        for verdict in verdicts[1:]:
+            told += 1
+            kind = re.match(r"\S+: (\w+)", verdict)[1]
+            if kind == "same":
+                self.same += 1
+                why = verdict.splitlines()[0].partition("; without wasmtime: ")[2]
+            elif kind == "skipped":
+                self.skipped += 1
+                why = verdict.strip().partition("skipped: ")[2]
+            else:
+                self.failures.append("\n".join(verdict.splitlines()[:3]))
+                continue
+            if why:
+                self.reasons[re.sub(r".*offset \d+: |\S*/\S+: ", "", why)] += 1
+        for calls, with_wasmtime in re.findall(r"; (\d+) calls, (\d+) with wasmtime$", text.strip()):
+            self.calls += int(calls)
+            self.calls_with_wasmtime += int(with_wasmtime)
+        return told
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--keep", type=pathlib.Path, help="write the modules here")
+    parser.add_argument("--make", type=pathlib.Path, help="only make them, without imports, here")
+    parser.add_argument("--modules", type=pathlib.Path, help="compare those of a folder")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--differential", type=pathlib.Path, help="the program")
     options = parser.parse_args()
-    if not shutil.which("wasm-opt"):
+    if not options.modules and not shutil.which("wasm-opt"):
         print("skipped: wasm-opt is not on PATH")
         return 77
-    differential = pathlib.Path(os.environ["GPURUN_BUILD"]) / "tests/differential"
-    failed = made = 0
+    count = options.count or (COUNT_SANITIZED if os.environ.get("GPURUN_SANITIZE") else COUNT)
+    seeds = range(options.first, options.first + count)
+    if options.make:
+        options.make.mkdir(parents=True, exist_ok=True)
+        made = sum(make_module(seed, options.make, True) is not None for seed in seeds)
+        print(f"{made} modules in {options.make}")
+        return 0
+    build = pathlib.Path(os.environ.get("GPURUN_BUILD", ROOT / "build"))
+    command = [options.differential or build / "tests/differential", "--device", options.device]
+    wasmtime = find_wasmtime(build) if options.device == "cpu" else None
+    if wasmtime:
+        command += ["--wasmtime", wasmtime]
+    tally, start = Tally(), time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or pathlib.Path(temporary)
+        scratch = pathlib.Path(temporary)
+        folder = options.keep or scratch
         folder.mkdir(exist_ok=True)
-        for first in range(options.first, options.first + options.count, BATCH):
-            paths = [path for seed in range(first, min(first + BATCH, options.first + options.count))
-                     if (path := make_module(seed, folder))]
-            made += len(paths)
-            done = subprocess.run([differential, *paths], stdout=subprocess.PIPE, text=True, check=False,
-                                  env={**os.environ, "GPURUN_CACHE": ""})
-            if done.returncode != 0:
-                failed += 1
-                print(f"seeds from {first} on:\n{done.stdout}")
-    print(f"{made} modules")
-    print(f"{options.count // BATCH - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+
+        def compare(number, batch):
+            if options.modules:
+                is_burst = options.device != "cpu" and number % 2
+                return tally.add(batch, command + ["--bursts"] * is_burst, scratch)
+            paths = [path for seed in batch if (path := make_module(seed, folder))]
+            tally.add(paths, command, scratch)
+            for path in [] if options.keep else paths:
+                path.unlink()
+
+        work = sorted(options.modules.iterdir()) if options.modules else seeds
+        batches = [work[at:at + BATCH] for at in range(0, len(work), BATCH)]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for _ in pool.map(compare, range(len(batches)), batches):
+                pass
+    seconds = time.monotonic() - start
+    for failure in tally.failures:
+        print(failure)
+    for reason, number in tally.reasons.most_common():
+        print(f"{number:6} {reason}")
+    print(f"seeds {seeds[0]} to {seeds[-1]}; " if not options.modules else "", end="")
+    print(f"{tally.same} modules alike in {seconds:.0f} s, {tally.calls_with_wasmtime} calls of "
+          f"{tally.calls} with wasmtime" + ("" if wasmtime or options.device != "cpu" else ", which is not here"))
+    print(f"{tally.same} passed, {len(tally.failures)} failed, {tally.skipped} skipped")
+    return 1 if tally.failures or not tally.same else 0
 
 
 sys.exit(main())
