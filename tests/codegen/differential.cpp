@@ -213,7 +213,13 @@ public:
                 }
             device::Burst burst = TRY(store_->make_burst(func, std::move(words), burst_processes));
             burst.tier = tier;
-            results.push_back(TRY(device.run_burst({&burst, 1}, {})).parts[0].words);
+            device::BurstResults made = TRY(device.run_burst({&burst, 1}, {})).parts[0];
+            // Who did not finish has no results.
+            for (usize at = 0; at < made.words.size(); at += made.stride)
+                if (ThreadState(made.words[at + result_state]) != ThreadState::finished)
+                    std::fill_n(made.words.begin() + at + result_first, made.stride - result_first,
+                                0);
+            results.push_back(std::move(made.words));
         }
         return results;
     }
