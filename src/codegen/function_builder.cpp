@@ -40,12 +40,15 @@ void FunctionBuilder::build() {
     context_ = function_->getArg(0);
     fp_ = function_->getArg(1);
     rp_ = function_->getArg(2);
+    context_->setName("context");
+    fp_->setName("fp");
+    rp_->setName("rp");
     first_ = new_block("first");
     b_.SetInsertPoint(first_);
-    memory_ = new_variable(b_.getPtrTy());
-    memory_size_ = new_variable(b_.getInt64Ty());
-    quantum_ = new_variable(b_.getInt64Ty());
-    dirty_ = new_variable(b_.getInt32Ty());
+    memory_ = new_variable(b_.getPtrTy(), "memory");
+    memory_size_ = new_variable(b_.getInt64Ty(), "memory_size");
+    quantum_ = new_variable(b_.getInt64Ty(), "quantum");
+    dirty_ = new_variable(b_.getInt32Ty(), "dirty");
     BasicBlock* begin = new_block("begin");
     b_.SetInsertPoint(begin);
     load_memory();
@@ -75,9 +78,9 @@ FunctionBuilder::BasicBlock* FunctionBuilder::new_block(const char* name) {
     return BasicBlock::Create(piece_.context(), name, function_);
 }
 
-llvm::AllocaInst* FunctionBuilder::new_variable(Type* type) {
+llvm::AllocaInst* FunctionBuilder::new_variable(Type* type, const llvm::Twine& name) {
     llvm::IRBuilder<> at(first_);
-    return at.CreateAlloca(type);
+    return at.CreateAlloca(type, nullptr, name);
 }
 
 FunctionBuilder::Value* FunctionBuilder::load(llvm::AllocaInst* variable) {
@@ -124,7 +127,8 @@ void FunctionBuilder::save_quantum() { runtime("native_set_quantum", {context_, 
 llvm::AllocaInst* FunctionBuilder::variable(SlotValue place) {
     llvm::AllocaInst*& found = variables_[{place.slot, place.words}];
     if (!found) {
-        found = new_variable(piece_.type_of(place.words));
+        found = new_variable(piece_.type_of(place.words), "slot" + llvm::Twine(place.slot) + "_" +
+                                                              llvm::Twine(32 * place.words));
         variable_places_.push_back(place);
     }
     return found;
@@ -363,7 +367,7 @@ void FunctionBuilder::begin_resumed() {
     for (u32 position : resume_positions_)
         has_handlers |= !flow_.blocks()[flow_.block_at(position)].handlers.empty();
     if (has_handlers) {
-        rp_variable_ = new_variable(b_.getPtrTy());
+        rp_variable_ = new_variable(b_.getPtrTy(), "rp_now");
         b_.CreateStore(rp_, rp_variable_);
     }
     BasicBlock* nowhere = new_block("nowhere");

@@ -56,7 +56,7 @@ private:
     Value* rp() { return rp_variable_ ? load(rp_variable_) : rp_; }
     Value* rp_here();  // below the open handlers
     Value* load(llvm::AllocaInst* variable);
-    llvm::AllocaInst* new_variable(llvm::Type* type);
+    llvm::AllocaInst* new_variable(llvm::Type* type, const llvm::Twine& name);
 
     // ---- slots
     llvm::AllocaInst* variable(SlotValue place);

@@ -1,0 +1,45 @@
+;; An access of memory 0 compares its address with the size that the function keeps, and leaves if it
+;; is outside: the interpreter finds the trap. The size is read again after what may change it.
+;; show f0 on on2 leave1 cold3 left4
+(module
+  (memory 1)
+  (func (param i32) (result i32) (i32.load offset=4 (local.get 0))))
+
+;; ---- IR
+;; define hidden { i32, i32 } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; on:
+;;   %1 = call i64 @native_after_call(i64 %2)
+;;   store i64 %1, ptr %quantum
+;;   %3 = load i32, ptr %slot0_32
+;;   %4 = load i64, ptr %memory_size
+;;   %5 = call i1 @native_is_outside(i64 %4, i32 %3, i32 4, i32 4)
+;;   br i1 %5, label %leave1, label %on2  ; rarely
+;; leave1:
+;;   %6 = load i64, ptr %quantum
+;;   %7 = load i32, ptr %dirty
+;;   %8 = load i32, ptr %slot0_32
+;;   br label %cold3
+;; on2:
+;;   %9 = load ptr, ptr %memory
+;;   %10 = call ptr @native_address(ptr %9, i32 %3, i32 4)
+;;   %11 = call i32 @native_i32_load(ptr %10)
+;;   store i32 %11, ptr %slot1_32
+;;   %12 = load i32, ptr %slot1_32
+;;   %13 = load i64, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %13)
+;;   %14 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %14)
+;;   %15 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %12, 1
+;;   ret { i32, i32 } %15
+;; cold3:
+;;   %16 = phi i32 [ 2097153, %leave1 ]
+;;   %17 = phi i32 [ %7, %leave1 ]
+;;   %18 = phi i64 [ %6, %leave1 ]
+;;   %19 = phi i32 [ %8, %leave1 ]
+;;   call void @native_set_32(ptr %fp, i32 0, i32 %19)
+;;   br label %left4
+;; left4:
+;;   %20 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %16, i64 %18, i32 %17)
+;;   %21 = insertvalue { i32, i32 } poison, i32 %20, 0
+;;   ret { i32, i32 } %21
+;; }
