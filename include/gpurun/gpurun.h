@@ -303,7 +303,7 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_dump_folder_make(const char* f
 GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled);
 /** How processes run. The same results either way. */
 typedef enum gpurun_tier {
-    GPURUN_TIER_AUTO,      /**< whatever suits */
+    GPURUN_TIER_AUTO,      /**< machine code if there is some, else the interpreter */
     GPURUN_TIER_INTERP,    /**< the interpreter */
     GPURUN_TIER_NATIVE,    /**< machine code, made before the run begins */
     GPURUN_TIER_ALTERNATE, /**< both, in turns at every call and loop: to test that */
@@ -395,6 +395,24 @@ GPURUN_API double gpurun_result_lanes_busy(const gpurun_result* result);
 GPURUN_API double gpurun_result_stop_seconds(const gpurun_result* result);
 /** Bytes that several processes took beside their memories: output, files, descriptors. */
 GPURUN_API uint64_t gpurun_result_system_bytes(const gpurun_result* result);
+
+/** Where machine code came from. */
+typedef enum gpurun_image_source {
+    GPURUN_IMAGE_NONE,     /**< there is none: the interpreter ran everything */
+    GPURUN_IMAGE_COMPILED, /**< it was made, for this run or an earlier one with this module */
+    GPURUN_IMAGE_CACHE,
+    GPURUN_IMAGE_FILE, /**< of the module: a .gpu file */
+} gpurun_image_source;
+/** What of a run was machine code. */
+typedef struct gpurun_native {
+    gpurun_image_source source;
+    uint32_t functions;   /**< that were compiled */
+    uint32_t interpreted; /**< that stay in the interpreter */
+    /** What compiling took, of all threads together: the compiler's own form of the functions, that
+     * made better, and machine code of it. 0 where nothing was compiled. */
+    double build_seconds, optimise_seconds, emit_seconds;
+} gpurun_native;
+GPURUN_API void gpurun_result_get_native(const gpurun_result* result, gpurun_native* native);
 GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process);
 /** What it gave to exit; 0 if it did not call it. */
 GPURUN_API uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process);

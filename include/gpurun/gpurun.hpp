@@ -556,6 +556,11 @@ public:
     double lanes_busy() const { return gpurun_result_lanes_busy(get()); }
     double stop_seconds() const { return gpurun_result_stop_seconds(get()); }
     uint64_t system_bytes() const { return gpurun_result_system_bytes(get()); }
+    gpurun_native native() const {
+        gpurun_native native;
+        gpurun_result_get_native(get(), &native);
+        return native;
+    }
     std::string file_problem() const { return detail::text(gpurun_result_file_problem(get())); }
     uint32_t dump_count() const { return gpurun_result_dump_count(get()); }
     std::string dump_problem() const { return detail::text(gpurun_result_dump_problem(get())); }

@@ -234,7 +234,7 @@ void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier) {
     change(config, "gpurun_config_set_tier", [&]() -> Result<void> {
         using gpurun::device::Tier;
         switch (tier) {
-            case GPURUN_TIER_AUTO:
+            case GPURUN_TIER_AUTO: config->tier = Tier::automatic; return {};
             case GPURUN_TIER_INTERP: config->tier = Tier::interp; return {};
             case GPURUN_TIER_NATIVE: config->tier = Tier::native; return {};
             case GPURUN_TIER_ALTERNATE: config->tier = Tier::alternate; return {};

@@ -40,6 +40,7 @@ struct gpurun_devices {
 struct gpurun_module {
     std::shared_ptr<const gpurun::wasm::Module> module;
     std::string name;
+    std::shared_ptr<gpurun::engine::Images> images;  // its machine code
 };
 
 struct gpurun_stop {
@@ -78,7 +79,7 @@ struct gpurun_config {
     gpurun_line line = nullptr;  // takes what guests note
     void* line_data = nullptr;
     bool is_traced = false, is_profiled = false, is_watched = false;
-    gpurun::device::Tier tier = gpurun::device::Tier::interp;
+    gpurun::device::Tier tier = gpurun::device::Tier::automatic;
     gpurun::u32 spoilt = ~gpurun::u32{0};
     std::optional<std::string> dump;
     gpurun::u32 priority = gpurun::normal_priority;
@@ -115,6 +116,7 @@ struct gpurun_result {
     gpurun::u32 dumps = 0, slots = 1, launches = 0;
     double lanes_busy = 0, stop_seconds = -1;
     gpurun::u64 system_bytes = 0;
+    gpurun::engine::NativeFacts native;
     std::vector<gpurun::engine::StackSample> stacks;
     std::vector<std::string> debug;
     gpurun::u64 debug_dropped = 0;

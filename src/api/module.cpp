@@ -11,8 +11,8 @@ gpurun_error* gpurun_module_load_file(const char* path, gpurun_module** module) 
     return guarded([&]() -> Result<void> {
         if (!path || !module)
             return Error{"gpurun_module_load_file wants a path and a place for the module"};
-        auto loaded = TRY(gpurun::engine::load_file(path));
-        *module = new gpurun_module{std::move(loaded), path};
+        auto images = TRY(gpurun::engine::load_images_of_file(path));
+        *module = new gpurun_module{images->module(), path, images};
         return {};
     });
 }
@@ -24,8 +24,8 @@ gpurun_error* gpurun_module_load(const void* bytes, size_t size, const char* nam
             return Error{"gpurun_module_load wants bytes and a place for the module"};
         if (!name) name = "module";
         const u8* first = static_cast<const u8*>(bytes);
-        auto loaded = TRY(gpurun::engine::load_bytes(std::vector<u8>(first, first + size), name));
-        *module = new gpurun_module{std::move(loaded), name};
+        auto images = TRY(gpurun::engine::load_images(std::vector<u8>(first, first + size), name));
+        *module = new gpurun_module{images->module(), name, images};
         return {};
     });
 }

@@ -76,6 +76,24 @@ uint64_t gpurun_result_system_bytes(const gpurun_result* result) {
     return result ? result->system_bytes : 0;
 }
 
+void gpurun_result_get_native(const gpurun_result* result, gpurun_native* native) {
+    if (!native) return;
+    *native = {};
+    if (!result || !result->native.source) return;
+    const gpurun::engine::NativeFacts& facts = result->native;
+    switch (*facts.source) {
+        using gpurun::engine::ImageSource;
+        case ImageSource::compiled: native->source = GPURUN_IMAGE_COMPILED; break;
+        case ImageSource::cache: native->source = GPURUN_IMAGE_CACHE; break;
+        case ImageSource::file: native->source = GPURUN_IMAGE_FILE; break;
+    }
+    native->functions = facts.functions;
+    native->interpreted = facts.interpreted;
+    native->build_seconds = facts.seconds.build;
+    native->optimise_seconds = facts.seconds.optimise;
+    native->emit_seconds = facts.seconds.emit;
+}
+
 gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process) {
     const Process* found = find(result, process);
     return found ? found->ending : GPURUN_STOPPED;

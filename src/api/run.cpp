@@ -100,6 +100,7 @@ Result<engine::ProgramOptions> program_options(const device::DeviceInfo& device,
     options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
     options.limits.is_watched = config.is_watched;
     options.limits.tier = config.tier;
+    options.limits.images = module.images;
     options.is_profiled = config.is_profiled;
     options.host_functions = config.functions;
     if (config.line)
@@ -123,6 +124,7 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     gpurun_result::Process& process = result.processes.emplace_back();
     result.dumps = ended.dumps;
+    result.native = ended.native;
     api::collect(std::move(ended.completion), is_stopped(config), 0, result);
     for (int stream : {1, 2}) api::collect_output(stream, captured[stream - 1], 0, result);
     if (ended.was_output_closed) {
@@ -210,6 +212,7 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
     job.options.fuel = config.fuel;
     job.options.is_watched = config.is_watched;
     job.options.tier = config.tier;
+    job.options.images = module.images;
     job.options.spoilt = config.spoilt;
     job.options.system = system_options(module, config);
     job.options.system.debug_capacity = config.is_traced ? traced_records : debug_records;
@@ -243,6 +246,7 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     result.lanes_busy = outcome.busy;
     result.stop_seconds = outcome.stop_seconds.value_or(-1);
     result.dumps = report->dumps(job);
+    result.native = report->native_facts(job);
     if (report->dump_problem(job)) result.dump_problem = report->dump_problem(job)->to_string();
     const u32 processes = report->processes(job);
     result.processes.resize(processes);

@@ -26,22 +26,37 @@ struct Image {
     };
     std::vector<Piece> pieces;
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
+    // What it took to make, in seconds of all threads together. Not kept.
+    struct Times {
+        double build = 0, optimise = 0, emit = 0;  // LLVM's IR, that made better, machine code
+    } seconds;
 };
 
 // What images are for: this machine's CPU, or NVIDIA's GPUs, where a kernel runs many processes
 // (burst) or one (space). Of the latter an image is a single piece: PTX.
 enum class Target : u8 { host, cuda_burst, cuda_space };
+inline constexpr Target targets[] = {Target::host, Target::cuda_burst, Target::cuda_space};
+const char* name_of(Target target);
 
 struct Options {
     Target target = Target::host;
+    // For the host: a CPU, as LLVM names it, and what it has or has not: "x86-64-v3,+bmi,-avx".
+    // Empty: this machine's.
+    std::string cpu = {};
     u32 threads = 0;       // 0: as many as the machine has
     bool is_text = false;  // assembly in place of objects, for people to read
 };
 
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options);
-// What images depend on beside module and options: the CPU if it is for this, and how we compile.
-std::string target_key(Target target);
+// What images depend on beside module and options: the CPU if it is for one, and how we compile.
+std::string target_key(Target target, const std::string& cpu = "");
+// CPUs as in Options: this machine's; one that machines of its kind have had for years; and what
+// one has of which this machine has nothing: "avx512f, bmi2", or nothing. An Error: LLVM does not
+// know it.
+std::string this_cpu();
+std::string common_cpu();
+Result<std::string> missing_features(const std::string& cpu);
 // An image as bytes, and back; `code_words` are its module's.
 std::vector<u8> to_bytes(const Image& image);
 Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words);

@@ -1,8 +1,10 @@
 // From a module's code to an image: pieces, in parallel, each optimised and made an object.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "abi/native.h"
 #include "base/check.h"
@@ -132,8 +134,16 @@ const Implementation& target_of(Target target) {
     return target == Target::host ? host_target() : nvptx_target(target);
 }
 
+// Seconds since `since`, which is now afterwards.
+double lap(std::chrono::steady_clock::time_point& since) {
+    const auto begin = std::exchange(since, std::chrono::steady_clock::now());
+    return std::chrono::duration<double>(since - begin).count();
+}
+
 Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
-                                   const Range& range, usize number, bool is_text) {
+                                   const Range& range, usize number, bool is_text,
+                                   Image::Times& seconds) {
+    auto since = std::chrono::steady_clock::now();
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
     Piece piece(program, target);
     fill(piece, target, range, number);
@@ -142,9 +152,12 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
 #ifndef NDEBUG
     CHECK(!llvm::verifyModule(module, &llvm::errs()));
 #endif
+    seconds.build += lap(since);
     optimise(piece, *machine);
+    seconds.optimise += lap(since);
     Image::Piece made;
     made.object = TRY(emit(module, *machine, is_text || target.is_kernel()));
+    seconds.emit += lap(since);
     made.enter = enter_name(target, number);
     made.entries = piece.entries();
     return made;
@@ -155,13 +168,19 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options) {
     const Program program(module, code);
-    const Implementation& target = target_of(options.target);
+    std::unique_ptr<const Implementation> other_cpu;
+    if (options.target == Target::host && !options.cpu.empty()) {
+        TRY(missing_features(options.cpu));
+        other_cpu = make_host_target(options.cpu);
+    }
+    const Implementation& target = other_cpu ? *other_cpu : target_of(options.target);
     const std::vector<Range> ranges = split(program, target);
     std::vector<std::optional<Result<Image::Piece>>> made(ranges.size());
+    std::vector<Image::Times> times(ranges.size());
     std::atomic<usize> next = 0;
     auto work = [&] {
         for (usize i; (i = next.fetch_add(1)) < ranges.size();)
-            made[i] = compile_piece(program, target, ranges[i], i, options.is_text);
+            made[i] = compile_piece(program, target, ranges[i], i, options.is_text, times[i]);
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -173,6 +192,11 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     Image image;
     for (std::optional<Result<Image::Piece>>& piece : made)
         image.pieces.push_back(TRY(std::move(*piece)));
+    for (const Image::Times& piece : times) {
+        image.seconds.build += piece.build;
+        image.seconds.optimise += piece.optimise;
+        image.seconds.emit += piece.emit;
+    }
     for (u32 func = module.imported_funcs; func < module.funcs.size(); func++)
         (program.is_compiled[func] ? image.functions : image.interpreted)++;
     return image;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 
 #include "codegen/codegen.h"
 #include "codegen/target.h"
@@ -14,6 +15,7 @@
 #include <llvm/ExecutionEngine/Orc/MemoryMapper.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
@@ -45,26 +47,42 @@ std::string host_features() {
     return features;
 }
 
+// A CPU's name, and the rest.
+std::pair<std::string, std::string> split_cpu(const std::string& cpu) {
+    const usize comma = cpu.find(',');
+    return {cpu.substr(0, comma), comma == cpu.npos ? "" : cpu.substr(comma + 1)};
+}
+
+Result<const llvm::Target*> find_target() {
+    begin_llvm();
+    std::string problem;
+    const llvm::Target* target =
+        llvm::TargetRegistry::lookupTarget(llvm::Triple(llvm::sys::getProcessTriple()), problem);
+    if (!target) return Error{"LLVM does not know this machine: " + problem};
+    return target;
+}
+
 class HostTarget final : public Implementation {
 public:
+    explicit HostTarget(const std::string& cpu) { std::tie(cpu_, features_) = split_cpu(cpu); }
+
     std::span<const u8> bitcode() const override {
         return {gpurun_native_host_bitcode, gpurun_native_host_bitcode_end};
     }
 
     Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const override {
-        begin_llvm();
-        llvm::Triple triple(llvm::sys::getProcessTriple());
-        std::string problem;
-        const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, problem);
-        if (!target) return Error{"LLVM does not know this machine: " + problem};
+        const llvm::Target* target = TRY(find_target());
         llvm::TargetOptions options;
         options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
         return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-            triple, llvm::sys::getHostCPUName(), host_features(), options, llvm::Reloc::PIC_,
-            llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+            llvm::Triple(llvm::sys::getProcessTriple()), cpu_, features_, options,
+            llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
     }
 
     bool is_kernel() const override { return false; }
+
+private:
+    std::string cpu_, features_;
 };
 
 Error llvm_error(const char* what, llvm::Error error) {
@@ -145,17 +163,46 @@ private:
 
 }  // namespace
 
-std::string target_key(Target target) {
+std::string target_key(Target target, const std::string& cpu) {
     const std::string version = " " LLVM_VERSION_STRING " " GPURUN_CODEGEN_HASH;
-    if (target == Target::cuda_burst) return "cuda burst" + version;
-    if (target == Target::cuda_space) return "cuda space" + version;
-    return llvm::sys::getProcessTriple() + " " + llvm::sys::getHostCPUName().str() + " " +
-           host_features() + version;
+    if (target != Target::host) return name_of(target) + version;
+    return llvm::sys::getProcessTriple() + " " + (cpu.empty() ? this_cpu() : cpu) + version;
+}
+
+std::string this_cpu() {
+    static const std::string cpu = llvm::sys::getHostCPUName().str() + "," + host_features();
+    return cpu;
+}
+
+std::string common_cpu() {
+    return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64-v3" : "generic";
+}
+
+Result<std::string> missing_features(const std::string& cpu) {
+    const auto [name, features] = split_cpu(cpu);
+    std::unique_ptr<llvm::MCSubtargetInfo> info(
+        TRY(find_target())
+            ->createMCSubtargetInfo(llvm::Triple(llvm::sys::getProcessTriple()), "", ""));
+    if (!info || !info->isCPUStringValid(name)) return Error{"LLVM knows no CPU " + name};
+    info->setDefaultFeatures(name, name, features);
+    // Of what this machine is not known to have or not it has what all of its kind have.
+    std::string missing;
+    const auto here = llvm::sys::getHostCPUFeatures();
+    for (const llvm::SubtargetFeatureKV& feature : info->getAllProcessorFeatures()) {
+        auto found = here.find(feature.Key);
+        if (info->getFeatureBits().test(feature.Value) && found != here.end() && !found->second)
+            missing += (missing.empty() ? "" : ", ") + std::string(feature.Key);
+    }
+    return missing;
 }
 
 const Implementation& host_target() {
-    static const HostTarget target;
+    static const HostTarget target(this_cpu());
     return target;
+}
+
+std::unique_ptr<const Implementation> make_host_target(const std::string& cpu) {
+    return std::make_unique<HostTarget>(cpu);
 }
 
 Result<std::shared_ptr<const LoadedImage>> load(const Image& image,

@@ -1,5 +1,6 @@
 // Images as bytes: what is kept of them, and shipped. Nothing that is read is trusted.
 #include <cstring>
+#include <iterator>
 
 #include "codegen/codegen.h"
 
@@ -44,6 +45,12 @@ private:
 };
 
 }  // namespace
+
+const char* name_of(Target target) {
+    static constexpr const char* names[] = {"host", "cuda-burst", "cuda-space"};
+    static_assert(std::size(names) == std::size(targets));
+    return names[usize(target)];
+}
 
 std::vector<u8> to_bytes(const Image& image) {
     Writer out;

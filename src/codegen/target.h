@@ -25,6 +25,8 @@ public:
 };
 
 const Implementation& host_target();
+// The same for another CPU than this machine's.
+std::unique_ptr<const Implementation> make_host_target(const std::string& cpu);
 const Implementation& nvptx_target(Target target);
 
 }  // namespace gpurun::codegen

@@ -26,6 +26,7 @@ namespace gpurun::device {
 enum class Tier : u8 {
     interp,
     native,     // machine code where there is some
+    automatic,  // the interpreter; machine code once there is some
     alternate,  // both, in turns at every suspension point: to test that
 };
 

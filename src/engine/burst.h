@@ -22,7 +22,8 @@ struct BurstOptions {
     std::optional<u64> memory_bytes, fuel;
     bool is_watched = false;  // as in StoreOptions
     device::Tier tier = device::Tier::interp;
-    u32 spoilt = ~u32{0};  // the process whose watch must fail, to test that
+    std::shared_ptr<Images> images;  // of the job's module
+    u32 spoilt = ~u32{0};            // the process whose watch must fail, to test that
     // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are
     // any, are one for each process.
     host::SystemOptions system;
@@ -84,6 +85,7 @@ public:
     // How many were dumped, max_dumps at the most, and what kept others from it.
     u32 dumps(u32 job = 0) const { return parts_[job].dumps; }
     const std::optional<Error>& dump_problem(u32 job = 0) const { return parts_[job].dump_problem; }
+    const NativeFacts& native_facts(u32 job = 0) const { return parts_[job].store->native_facts(); }
 
 private:
     std::vector<Part> parts_;

@@ -1,29 +1,20 @@
-// Looks an image up by its module's bytes, and all else that it depends on; compiles what is not
-// there.
+// Compiles with the options that each of these wants.
 #include "engine/compiled.h"
 
 #include "base/format.h"
 #include "base/phases.h"
-#include "image/cache.h"
 
 namespace gpurun::engine {
+namespace {
 
-Result<codegen::Image> compiled(const wasm::Module& module, const translate::Code& code,
-                                codegen::Target target, bool is_metered) {
-    PhaseTimer timer(Phase::compile);
-    // The whole module: nobody can make another that is taken for it.
-    std::string key = "native " + codegen::target_key(target) + (is_metered ? " metered " : " ");
-    key.append(module.bytes.begin(), module.bytes.end());
-    const image::Cache cache(image::Cache::default_folder());
-    if (std::optional<std::vector<u8>> kept = cache.get(key)) {
-        Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size()));
-        if (image) return image;
-        cache.drop(key, image.error().message.c_str());
-    }
-    codegen::Image image = TRY(codegen::compile(module, code, {target}));
-    cache.put(key, codegen::to_bytes(image));
-    return image;
+std::string describe(const codegen::Image& image) {
+    u64 bytes = 0;
+    for (const codegen::Image::Piece& piece : image.pieces) bytes += piece.object.size();
+    return format("%u functions in %llu bytes, %u left to the interpreter", image.functions,
+                  (unsigned long long)bytes, image.interpreted);
 }
+
+}  // namespace
 
 Result<std::string> emit(const wasm::Module& module, Emitted what) {
     const translate::Code code = TRY(translate::translate(module, {}));
@@ -38,13 +29,29 @@ Result<std::string> emit(const wasm::Module& module, Emitted what) {
     return text;
 }
 
-Result<std::string> compile_for_later(const wasm::Module& module) {
+Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module) {
+    const translate::Code code = TRY(translate::translate(*module, {}));
+    return describe(TRY(Images(module).get(codegen::Target::host, false, code))->image);
+}
+
+Result<std::vector<u8>> make_package(const wasm::Module& module,
+                                     std::span<const codegen::Target> targets,
+                                     const std::string& cpu, std::string& done) {
     const translate::Code code = TRY(translate::translate(module, {}));
-    const codegen::Image image = TRY(compiled(module, code, codegen::Target::host, false));
-    u64 bytes = 0;
-    for (const codegen::Image::Piece& piece : image.pieces) bytes += piece.object.size();
-    return format("%u functions in %llu bytes, %u left to the interpreter", image.functions,
-                  (unsigned long long)bytes, image.interpreted);
+    PhaseTimer timer(Phase::compile);
+    Package package;
+    package.module.assign(module.bytes.begin(), module.bytes.end());
+    for (codegen::Target target : targets) {
+        codegen::Options options;
+        options.target = target;
+        if (target == codegen::Target::host) options.cpu = cpu;
+        const codegen::Image image = TRY(codegen::compile(module, code, options));
+        package.images.push_back({target, options.cpu, codegen::target_key(target, options.cpu),
+                                  codegen::to_bytes(image)});
+        done += std::string(done.empty() ? "" : "; ") + codegen::name_of(target) +
+                (options.cpu.empty() ? "" : " (" + options.cpu + ")") + ": " + describe(image);
+    }
+    return to_bytes(package);
 }
 
 }  // namespace gpurun::engine

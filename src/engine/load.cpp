@@ -37,7 +37,8 @@ bool is_text(std::string_view start) {
 
 // False once the first bytes rule a module out: endless files are not read to their end.
 bool may_be_module(std::string_view start) {
-    return start.starts_with(magic.substr(0, start.size())) || is_text(start);
+    return start.starts_with(magic.substr(0, start.size())) || may_be_package(start) ||
+           is_text(start);
 }
 
 // Where the text has the instruction that an error's offset speaks of.
@@ -92,15 +93,32 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
 Result<std::vector<u8>> read_file(const std::string& path) { return read_while(path, nullptr); }
 
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
-    PhaseTimer timer(Phase::load);
-    return load_bytes(TRY(read_while(path, may_be_module)), path);
+    return TRY(load_images_of_file(path))->module();
 }
 
 Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
                                                        const std::string& path) {
+    return TRY(load_images(std::move(bytes), path))->module();
+}
+
+Result<std::shared_ptr<Images>> load_images_of_file(const std::string& path) {
     PhaseTimer timer(Phase::load);
+    return load_images(TRY(read_while(path, may_be_module)), path);
+}
+
+Result<std::shared_ptr<Images>> load_images(std::vector<u8> bytes, const std::string& path) {
+    PhaseTimer timer(Phase::load);
+    std::vector<ShippedImage> shipped;
     if (bytes.empty()) return file_error(path, "is empty, expected a WebAssembly module");
     if (bytes.size() > wasm::max_module_bytes) return file_error(path, too_large);
+    if (!magic.starts_with(as_text(bytes)) && may_be_package(as_text(bytes))) {
+        Result<Package> package = package_from_bytes(bytes);
+        if (!package) return file_error(path, package.error().to_string().c_str());
+        bytes = std::move(package->module);
+        shipped = std::move(package->images);
+        if (!as_text(bytes).starts_with(magic))
+            return file_error(path, "is damaged: what it has is no module");
+    }
     std::string_view start = as_text(bytes).substr(0, magic.size());
     if (!magic.starts_with(start) && !is_text(as_text(bytes)))
         return file_error(
@@ -108,12 +126,12 @@ Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,
     if (magic.starts_with(start)) {
         auto module = wasm::load(std::move(bytes));
         if (!module) return file_error(path, module.error().to_string().c_str());
-        return module;
+        return std::make_shared<Images>(std::move(*module), path, std::move(shipped));
     }
     text::Assembled assembled = TRY(text::assemble(as_text(bytes), path));
     auto module = wasm::load(std::move(assembled.bytes));
     if (!module) return at_line(assembled, path, module.error());
-    return module;
+    return std::make_shared<Images>(std::move(*module), path);
 }
 
 }  // namespace gpurun::engine

@@ -438,6 +438,7 @@ Result<ProgramEnding> run_program(device::Device& device,
             ending.dumps = 1;
     }
     ending.samples = runner.sampler().samples(*store);
+    ending.native = store->native_facts();
     store.reset();  // it uses what is taken
     ending.left = TRY(system.take());
     if (ending.block) {

@@ -43,6 +43,7 @@ struct ProgramEnding {
     std::vector<StackSample> samples;  // of its stack, if it was profiled
     Leavings left;
     Handle block = 0;  // the process's, in there; 0: it made no system call
+    NativeFacts native;
 };
 
 // Bytes of system memory for so many processes, if nobody says.

@@ -8,8 +8,8 @@
 #include "abi/system.h"
 #include "base/check.h"
 #include "base/format.h"
+#include "base/notes.h"
 #include "base/phases.h"
-#include "engine/compiled.h"
 #include "engine/names.h"
 #include "engine/system_module.h"
 #include "wasm/source_line.h"
@@ -238,16 +238,40 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
     return translate::translate(*module, options);
 }
 
-// The functions of a module's code, which begins at `begin`, for the native tier.
-Result<void> Store::compile(const wasm::Module& module, const translate::Code& code, u32 begin) {
-    device::Device& device = options_.bursts_on ? *options_.bursts_on : device_;
-    const codegen::Target target = device.native_target(options_.bursts_on != nullptr);
-    const codegen::Image image = TRY(compiled(module, code, target, options_.fuel.has_value()));
+// Machine code of a module whose code begins at `begin`, by the tier: made now, or only taken if
+// there is some.
+Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& module,
+                                const translate::Code& code, u32 begin) {
+    std::shared_ptr<Images> images = options_.images;
+    if (!images || images->module() != module) images = std::make_shared<Images>(module);
+    const codegen::Target target = native_device().native_target(options_.bursts_on != nullptr);
+    const bool is_metered = options_.fuel.has_value();
+    if (options_.tier != device::Tier::automatic)
+        return use_native(*TRY(images->get(target, is_metered, code)), begin);
+    if (auto found = images->find(target, is_metered, code)) {
+        // The interpreter does as well.
+        if (Result<void> used = use_native(*found, begin); !used)
+            note("interpreted, its machine code cannot be used: " + used.error().to_string());
+    }
+    return {};
+}
+
+Result<void> Store::use_native(const FoundImage& found, u32 begin) {
     PhaseTimer timer(Phase::link);
-    native_.push_back({TRY(device.load_native(image)), begin});
+    const codegen::Image& image = found.image;
+    const device::NativePart part{TRY(native_device().load_native(image)), begin};
     // What a burst's template needs is interpreted where the burst has an image of its own.
-    if (target != device_.native_target(false)) return {};
-    return space_->use_native(native_.back());
+    if (native_device().native_target(options_.bursts_on != nullptr) ==
+        device_.native_target(false))
+        TRY(space_->use_native(part));
+    native_.push_back(part);
+    facts_.functions += image.functions;
+    facts_.interpreted += image.interpreted;
+    facts_.source = found.source;
+    facts_.seconds.build += image.seconds.build;
+    facts_.seconds.optimise += image.seconds.optimise;
+    facts_.seconds.emit += image.seconds.emit;
+    return {};
 }
 
 Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_ptr) {
@@ -296,7 +320,8 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     append_bytes(words, {reinterpret_cast<const u8*>(&header), sizeof header});
     TRY(append_code(words));
     const bool is_system = module_ptr == system_module_ || module_ptr == host_module_;
-    if (options_.tier != device::Tier::interp && !is_system) TRY(compile(module, code, begin));
+    if (options_.tier != device::Tier::interp && !is_system)
+        TRY(find_native(module_ptr, code, begin));
 
     codes_.push_back({module_ptr, std::move(code.layout), std::move(entries), std::move(types),
                       begin, begin + code.instantiate, header_at});

@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "engine/dump.h"
 #include "engine/host_function.h"
+#include "engine/images.h"
 #include "engine/value.h"
 #include "translate/translate.h"
 #include "wasm/module.h"
@@ -33,6 +34,7 @@ struct StoreOptions {
     u32 table_growth = 4096;       // elements that a table without a maximum can grow by
     std::optional<u64> fuel;       // for each call: "out of fuel"
     device::Tier tier = device::Tier::interp;
+    std::shared_ptr<Images> images = {};  // of a module that will be loaded; others have their own
     device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does
     bool is_watched = false;  // with canaries, checked after every run: finds bugs of ours
 };
@@ -82,6 +84,13 @@ struct Completion {
     std::vector<Frame> backtrace;  // innermost first; not for `returned`
 
     std::string to_string() const;  // "out of bounds memory access"
+};
+
+// What of the modules of a process is machine code.
+struct NativeFacts {
+    u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
+    std::optional<ImageSource> source;   // nothing: the interpreter runs all of it
+    codegen::Image::Times seconds;       // that compiling took, if it was done here
 };
 
 class Instance {
@@ -184,6 +193,7 @@ public:
     Result<Value> read_global(const Extern& global);
     const wasm::FuncType& type_of(const Extern& func) const { return types_[func.type].func; }
     const wasm::TypeTable& types() const { return types_; }
+    const NativeFacts& native_facts() const { return facts_; }
     // What a non-null reference of the any hierarchy refers to: i31, struct, array or host.
     Result<wasm::Heap> kind_of(u32 ref);
 
@@ -200,10 +210,14 @@ private:
 
     Store(const StoreOptions& options, device::Device& device)
         : options_(options), device_(device) {}
+    // Whose machine code it is.
+    device::Device& native_device() { return options_.bursts_on ? *options_.bursts_on : device_; }
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);
     Result<void> prepare();
-    Result<void> compile(const wasm::Module& module, const translate::Code& code, u32 begin);
+    Result<void> find_native(const std::shared_ptr<const wasm::Module>& module,
+                             const translate::Code& code, u32 begin);
+    Result<void> use_native(const FoundImage& found, u32 begin);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
@@ -228,6 +242,7 @@ private:
     device::Device& device_;
     device::SystemMemory* system_ = nullptr;
     std::vector<device::NativePart> native_;
+    NativeFacts facts_;
     std::unique_ptr<device::Space> space_;
     Instance* system_instance_ = nullptr;
     std::shared_ptr<const wasm::Module> system_module_, host_module_;

@@ -45,7 +45,7 @@ Commands:
   wast                        run scripts of the official test suite's language
   batch                       run several programs or functions at once, one a line of a file
   map                         run a program for each of many inputs: files of a folder, or lines
-  compile                     make machine code of modules, and keep it
+  compile                     make machine code of modules, to keep or to ship
   cache                       list the machine code that is kept
   devices                     list the devices that are here
   validate                    check modules without running them
@@ -66,14 +66,15 @@ Examples:
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run compile app.wasm             machine code for later runs
+  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for gpu-run app.gpu
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
   gpu-run wast test.wast               run a script of the official test suite's language
 
-A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
-for the program, or the arguments of the function: numbers as wasm's text writes them, such as
--5, 0xff, 1.5e3, inf or nan:0x200000.
+A FILE is a binary module, text (.wat), or what compile -o made (.gpu). Options of gpu-run stand
+before it; whatever follows is for the program, or the arguments of the function: numbers as wasm's
+text writes them, such as -5, 0xff, 1.5e3, inf or nan:0x200000.
 
 Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
 130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.

@@ -123,6 +123,35 @@ def batch(folder):
     assert report["jobs"][1]["endings"]["exits"] == {"3": 1}
 
 
+def tiers(folder):
+    os.environ["GPURUN_CACHE"] = str(folder / "kept")
+    native = ["--report", "report.json", "--device", "cpu", "--tier", "native", "m.wat"]
+    for source in ("compiled", "cache"):
+        report = run(folder, *native)
+        job = report["jobs"][0]
+        assert report["tier"] == job["tier"] == "native" and job["native"]["source"] == source, report
+        assert job["native"]["functions"] == 5 and job["native"]["interpreted"] == 0
+        spent = job["native"]["compile_seconds"]
+        assert all((seconds > 0) == (source == "compiled") for seconds in spent.values()), report
+        assert (report["seconds"]["link"] > 0) and report["seconds"]["compile"] > 0
+    report = run(folder, *native[:-2], "interp", "m.wat")
+    assert report["tier"] == "interp" and report["jobs"][0]["native"] is None
+    # What is there already is taken by itself.
+    report = run(folder, *native[:-2], "auto", "--instances", "3", "m.wat")
+    assert report["tier"] == "native" and report["jobs"][0]["native"]["source"] == "cache"
+    (folder / "jobs").write_text("--tier native m.wat\n--tier interp m.wat\n")
+    report = run(folder, "batch", "--device", "cpu", "--report", "report.json", "jobs")
+    assert report["tier"] == "several" and report["jobs"][0]["tier"] == "native", report
+    (folder / "lines").write_text("1\n2\n")
+    report = run(folder, "map", "--lines", "lines", *native)
+    assert report["jobs"][0]["native"]["source"] == "cache", report
+    subprocess.run([os.environ["GPURUN"], "--quiet", "compile", "-o", "m.gpu", "--target", "cpu", "m.wat"],
+                   cwd=folder, check=True)
+    report = run(folder, "--report", "report.json", "--device", "cpu", "m.gpu")
+    assert report["tier"] == "native" and report["jobs"][0]["native"]["source"] == "file", report
+    del os.environ["GPURUN_CACHE"]
+
+
 def odd_names(folder):
     name = os.fsdecode(b'a"\\\n\xff.wat')
     (folder / name).write_text(MODULE)
@@ -132,7 +161,7 @@ def odd_names(folder):
 
 def main():
     passed = failed = 0
-    for test in (one_process, bad_endings, closed_output, many, batch, odd_names):
+    for test in (one_process, bad_endings, closed_output, many, batch, tiers, odd_names):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "m.wat").write_text(MODULE)

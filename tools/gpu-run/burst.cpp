@@ -262,19 +262,19 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;
     RunReport told{options.command, {}};
-    told.tier = tier_name(jobs[0].tier);
-    for (const RunOptions& job : jobs)
-        if (tier_name(job.tier) != told.tier) told.tier = "several";
     told.slots = results[0].slots();
     told.busy = results[0].lanes_busy();
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);
-        told.jobs.push_back({jobs[i].file, {}});
+        const gpurun_native native = results[i].native();
+        told.jobs.push_back({jobs[i].file, {}, tier_name(jobs[i].tier, native), native});
         int code = TRY(tell(results[i], jobs[i], told.jobs.back().endings));
         if (told.exit_code == 0) told.exit_code = code;
     }
     if (options.stats) say_outcome(results, device);
+    for (const RunReport::Job& job : told.jobs)
+        if (options.stats) say_tier(job.file, job.tier, job.native);
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, device);
 }

@@ -49,8 +49,6 @@ struct RunOptions {
 
 // What --tier names, if it is one.
 std::optional<gpurun_tier> tier_of(const std::string& name);
-// The one that runs, by its name.
-std::string tier_name(const std::string& asked);
 
 // The module, which is a program unless --invoke names a function.
 Result<api::Module> load_module(const RunOptions& options);
@@ -97,8 +95,14 @@ int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
 int show_cache(bool is_cleared);
-// `what`: --emit, or nothing.
-int compile_files(const std::vector<std::string>& files, const std::string& what);
+struct CompileOptions {
+    std::vector<std::string> files;
+    std::string emitted;         // --emit, or nothing
+    std::string out;             // -o: a .gpu file, or nothing
+    std::string target = "all";  // cpu, cuda, all: what is in it
+    std::string cpu;             // that its machine code is for; native: this machine's
+};
+int compile_files(const CompileOptions& options);
 struct InspectOptions {
     std::string dump;                          // DIR/<number>
     u32 memory = 0;                            // which

@@ -30,13 +30,14 @@ constexpr HelpText help_text = {
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run compile app.wasm             machine code for later runs
+  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for gpu-run app.gpu
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
   gpu-run wast test.wast               run a script of the official test suite's language)",
-    R"(A FILE is a binary module or text (.wat). Options of gpu-run stand before it; whatever follows is
-for the program, or the arguments of the function: numbers as wasm's text writes them, such as
--5, 0xff, 1.5e3, inf or nan:0x200000.)",
+    R"(A FILE is a binary module, text (.wat), or what compile -o made (.gpu). Options of gpu-run stand
+before it; whatever follows is for the program, or the arguments of the function: numbers as wasm's
+text writes them, such as -5, 0xff, 1.5e3, inf or nan:0x200000.)",
     R"(0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
 130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)"};
 
@@ -427,9 +428,22 @@ int main(int argc, char** argv) {
     MapOptions map_options;
     add_map_options(*map, map_options);
     map->add_flag("-q,--quiet", style.is_quiet, "no progress, nothing but what goes wrong");
-    CLI::App* compile = app.add_subcommand("compile", "make machine code of modules, and keep it");
-    std::string emitted;
-    compile->add_option("--emit", emitted, "print what is made on the way: ir, asm, ptx")
+    CLI::App* compile =
+        app.add_subcommand("compile", "make machine code of modules, to keep or to ship");
+    CompileOptions compiling;
+    compile
+        ->add_option("-o,--output", compiling.out,
+                     "make a file to ship: the module with its machine code")
+        ->type_name("FILE");
+    compile->add_option("--target", compiling.target, "with -o, what it runs on: cpu, cuda, all")
+        ->type_name("TARGET");
+    compile
+        ->add_option(
+            "--cpu", compiling.cpu,
+            "with -o, the least CPU it runs on: a name that LLVM knows, or native for this "
+            "one")
+        ->type_name("CPU");
+    compile->add_option("--emit", compiling.emitted, "print what is made on the way: ir, asm, ptx")
         ->type_name("KIND");
     add_files(compile, "modules (.wasm, .wat)");
     CLI::App* cache = app.add_subcommand("cache", "list the machine code that is kept");
@@ -515,7 +529,10 @@ int main(int argc, char** argv) {
         return run_scripts(files, run, is_quiet);
     }
     if (*devices) return list_devices(is_json);
-    if (*compile) return compile_files(files, emitted);
+    if (*compile) {
+        compiling.files = files;
+        return compile_files(compiling);
+    }
     if (*cache) return show_cache(is_cleared);
     if (*validate) return validate_files(files, is_verbose);
     if (*objdump) return dump_files(files, dump);

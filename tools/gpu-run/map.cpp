@@ -99,8 +99,7 @@ public:
         writer.join();
         progress_.clear();
         int code = tell();
-        RunReport report{
-            "map", {{options_.run.file, endings_}}, tier_name(options_.run.tier), code, slots_, 0};
+        RunReport report{"map", {{options_.run.file, endings_, tier(), native_}}, code, slots_, 0};
         return finish_report(options_.run.report, report, device_);
     }
 
@@ -221,6 +220,7 @@ private:
         slots_ = std::max(slots_, result.slots());
         seconds_ += result.seconds();
         launches_ += result.launches();
+        native_ = result.native();
         return result;
     }
 
@@ -317,7 +317,10 @@ private:
                       (unsigned long long)launches_);
         say(text);
         say_phases();
+        say_tier(options_.run.file, tier(), native_);
     }
+
+    std::string tier() const { return tier_name(options_.run.tier, native_); }
 
     const MapOptions& options_;
     const api::Device& device_;
@@ -334,6 +337,7 @@ private:
     std::atomic<bool> is_over_ = false;
     // The main thread's.
     Endings endings_;
+    gpurun_native native_ = {};  // of the latest launch
     u32 slots_ = 0;
     double seconds_ = 0;
     u64 launches_ = 0;

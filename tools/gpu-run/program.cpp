@@ -49,8 +49,6 @@ std::optional<gpurun_tier> tier_of(const std::string& name) {
     return std::nullopt;
 }
 
-std::string tier_name(const std::string& asked) { return asked == "auto" ? "interp" : asked; }
-
 Result<api::Module> load_module(const RunOptions& options) {
     api::Module module = TRY(attempt([&] { return api::Module::from_file(options.file); }));
     if (options.invoke.empty() && !module.has_export("_start"))

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "json.h"
 #include "output.h"
@@ -53,6 +54,37 @@ std::string device_json(const api::Device& device) {
         .line();
 }
 
+const char* source_name(gpurun_image_source source) {
+    switch (source) {
+        case GPURUN_IMAGE_NONE: break;
+        case GPURUN_IMAGE_COMPILED: return "compiled";
+        case GPURUN_IMAGE_CACHE: return "cache";
+        case GPURUN_IMAGE_FILE: return "file";
+    }
+    return "none";
+}
+
+std::string native_json(const gpurun_native& native) {
+    if (native.source == GPURUN_IMAGE_NONE) return "null";
+    return JsonObject()
+        .add_text("source", source_name(native.source))
+        .add_count("functions", native.functions)
+        .add_count("interpreted", native.interpreted)
+        .add("compile_seconds", JsonObject()
+                                    .add_number("build", native.build_seconds)
+                                    .add_number("optimise", native.optimise_seconds)
+                                    .add_number("emit", native.emit_seconds)
+                                    .line())
+        .line();
+}
+
+// Of all jobs.
+std::string tier_of_all(const std::vector<RunReport::Job>& jobs) {
+    for (const RunReport::Job& job : jobs)
+        if (job.tier != jobs[0].tier) return "several";
+    return jobs.empty() ? "interp" : jobs[0].tier;
+}
+
 std::string machine_json(const std::optional<gpurun_machine_stats>& machine) {
     if (!machine) return "null";
     return JsonObject()
@@ -77,6 +109,8 @@ std::string to_json(const RunReport& report, const api::Device& device) {
                                                         .add_text("file", job.file)
                                                         .add_count("instances", job.endings.count())
                                                         .add("endings", job.endings.to_json())
+                                                        .add_text("tier", job.tier)
+                                                        .add("native", native_json(job.native))
                                                         .line();
     }
     double total = std::chrono::duration<double>(steady_clock::now() - program_start).count();
@@ -95,7 +129,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
         .add_text("gpu_run", GPURUN_VERSION)
         .add_text("command", report.command)
         .add("device", device_json(device))
-        .add_text("tier", report.tier)
+        .add_text("tier", tier_of_all(report.jobs))
         .add_text("layout", "linear")
         .add_count("instances", all.count())
         .add("endings", all.to_json())
@@ -151,6 +185,27 @@ std::string Endings::to_json() const {
         .add("traps", counts_json(traps_))
         .add("others", counts_json(others_))
         .line();
+}
+
+std::string tier_name(const std::string& asked, const gpurun_native& native) {
+    if (native.source == GPURUN_IMAGE_NONE) return "interp";
+    return asked == "alternate" ? asked : "native";
+}
+
+void say_tier(const std::string& file, const std::string& tier, const gpurun_native& native) {
+    std::string text = file + ": tier " + tier;
+    if (native.source != GPURUN_IMAGE_NONE)
+        text += ", " + counted(native.functions, "function") + " of machine code, " +
+                std::to_string(native.interpreted) + " in the interpreter";
+    if (native.source == GPURUN_IMAGE_CACHE) text += ", from the cache";
+    if (native.source == GPURUN_IMAGE_FILE) text += ", from the file";
+    if (native.source == GPURUN_IMAGE_COMPILED) {
+        char spent[96];
+        std::snprintf(spent, sizeof spent, ", compiled: build %.6f, optimise %.6f, emit %.6f",
+                      native.build_seconds, native.optimise_seconds, native.emit_seconds);
+        text += spent;
+    }
+    say(text);
 }
 
 Result<void> check_report(const std::string& path) {

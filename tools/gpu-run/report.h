@@ -35,15 +35,21 @@ struct RunReport {
     struct Job {
         std::string file;
         Endings endings;
+        std::string tier = "interp";  // tier_name()
+        gpurun_native native = {};
     };
     std::string command;  // "run", "batch", "map"
     std::vector<Job> jobs;
-    std::string tier = "interp";
     int exit_code = 0;
     u32 slots = 1;    // processes that had memory of their own at once
     double busy = 0;  // share of the lanes' time with a process; 0: not known
     std::optional<gpurun_machine_stats> machine = std::nullopt;  // at its end
 };
+
+// What ran, where `asked` was asked for: "interp", "native" or "alternate".
+std::string tier_name(const std::string& asked, const gpurun_native& native);
+// --stats: the same, with where machine code came from, on standard error.
+void say_tier(const std::string& file, const std::string& tier, const gpurun_native& native);
 
 // Before the work, so that it is not for nothing: can it be written?
 Result<void> check_report(const std::string& path);

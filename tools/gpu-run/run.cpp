@@ -99,7 +99,6 @@ Result<int> run(const RunOptions& options) {
     Result<api::Result> ran = attempt([&] { return api::run(device, module, config); });
     if (!ran) return Error{options.file + ": " + ran.error().message};
     const api::Process process = (*ran)[0];
-    if (options.stats) say_phases();
     for (const gpurun_value& value : process.values()) print(api::to_string(value) + "\n");
     std::string files = ran->file_problem(), dump = ran->dump_problem();
     if (!files.empty()) say(files);
@@ -111,7 +110,10 @@ Result<int> run(const RunOptions& options) {
         is_all_written &= written.ok();
     }
     RunReport told{"run", {{options.file, {}}}};
-    told.tier = tier_name(options.tier);
+    told.jobs[0].native = ran->native();
+    told.jobs[0].tier = tier_name(options.tier, told.jobs[0].native);
+    if (options.stats) say_phases();
+    if (options.stats) say_tier(options.file, told.jobs[0].tier, told.jobs[0].native);
     told.jobs[0].endings.add(process);
     told.exit_code = say_ending(process, options);
     if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
