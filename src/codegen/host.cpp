@@ -17,6 +17,7 @@
 #include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
@@ -28,9 +29,23 @@ extern "C" const gpurun::u8 gpurun_native_host_bitcode[], gpurun_native_host_bit
 namespace gpurun::codegen {
 namespace {
 
+// What LLVM lets one choose by its command line alone. An LLVM that does not know the option goes
+// without it.
+void set_option(const char* name, const char* value) {
+    auto& options = llvm::cl::getRegisteredOptions();
+    if (auto found = options.find(name); found != options.end())
+        found->second->addOccurrence(1, name, value);
+}
+
 void begin_llvm() {
     static std::once_flag once;
     std::call_once(once, [] {
+        // The ways out of a function have many copies, of few values each: their intervals are
+        // better made anew at once than mended copy by copy. The same code, in three quarters of
+        // the time.
+        set_option("late-remat-update-threshold", "1");
+        // Scheduling a second time, after allocation, gains nothing that could be measured.
+        set_option("disable-post-ra", "true");
         llvm::InitializeNativeTarget();
         llvm::InitializeNativeTargetAsmPrinter();
     });
