@@ -4,6 +4,12 @@
 //   ;; metered                 code that counts fuel
 //   ;; show f0.resume on on2   these blocks of that function; without any, all of f0
 //
+// Of PTX only facts are said, for it is long:
+//
+//   ;; ptx f0 calls native_left   these functions and no others
+//   ;; ptx f0 has atom            these texts, each in some line of the function
+//   ;; ptx f0 lacks ld.local      none of these
+//
 // What says nothing about a rule is left out: attributes, alignment, how blocks are reached. Values
 // without a name are numbered as they appear.
 #include <gtest/gtest.h>
@@ -49,9 +55,15 @@ struct Shown {
     std::set<std::string> blocks;  // empty: all
 };
 
+struct Fact {
+    std::string function, verb;
+    std::set<std::string> texts;
+};
+
 struct Directives {
     bool is_metered = false;
     std::vector<Shown> shown;
+    std::vector<Fact> facts;  // of PTX; then nothing is shown
 };
 
 Directives directives_of(const std::string& text) {
@@ -62,6 +74,11 @@ Directives directives_of(const std::string& text) {
         words >> comment >> what;
         if (comment != ";;") continue;
         if (what == "metered") found.is_metered = true;
+        if (what == "ptx") {
+            Fact& fact = found.facts.emplace_back();
+            words >> fact.function >> fact.verb;
+            while (words >> word) fact.texts.insert(word);
+        }
         if (what != "show") continue;
         Shown& shown = found.shown.emplace_back();
         words >> shown.function;
@@ -144,11 +161,75 @@ Result<std::string> expectations_for(const std::string& text, const std::string&
     return expected;
 }
 
+// ---- PTX
+
+std::vector<std::string> ptx_of(const std::vector<std::string>& ptx, const std::string& function) {
+    std::vector<std::string> lines;
+    bool is_body = false;
+    for (usize i = 0; i < ptx.size(); i++) {
+        const bool is_head = ptx[i].starts_with(".func") || ptx[i].starts_with(".visible .func");
+        if (is_head && ptx[i].ends_with(" " + function + "(") && !is_body) {
+            // A declaration ends with a semicolon, what is defined has a body.
+            usize brace = i;
+            while (brace < ptx.size() && ptx[brace] != "{" && ptx[brace] != ";") brace++;
+            is_body = brace < ptx.size() && ptx[brace] == "{";
+        }
+        if (!is_body) continue;
+        lines.push_back(ptx[i]);
+        if (ptx[i] == "}") break;
+    }
+    return lines;
+}
+
+// Empty: it is so.
+std::string problem_with(const Fact& fact, const std::vector<std::string>& lines) {
+    static const std::regex call(R"(call(?:\.uni)? (?:\([^)]*\), )?([\w$%]+))");
+    if (lines.empty()) return "there is no function " + fact.function;
+    std::set<std::string> called, found;
+    for (const std::string& line : lines) {
+        std::smatch match;
+        if (std::regex_search(line, match, call)) called.insert(match[1]);
+        for (const std::string& text : fact.texts)
+            if (line.find(text) != line.npos) found.insert(text);
+    }
+    const bool is_true = fact.verb == "calls"   ? called == fact.texts
+                         : fact.verb == "has"   ? found == fact.texts
+                         : fact.verb == "lacks" ? found.empty()
+                                                : false;
+    if (is_true) return "";
+    std::string text = fact.function + " " + fact.verb + " other things:";
+    for (const std::string& one : fact.verb == "calls" ? called : found) text += " " + one;
+    return text;
+}
+
+Result<void> check_facts(const std::string& text, const std::string& name) {
+    const Directives directives = directives_of(text);
+    text::Assembled assembled = TRY(text::assemble(text, name));
+    auto module = TRY(wasm::load(std::move(assembled.bytes)));
+    const translate::Code code = TRY(translate::translate(*module, {}));
+    codegen::Options options;
+    options.target = codegen::Target::cuda_burst;
+    const codegen::Image image = TRY(codegen::compile(*module, code, options));
+    const std::vector<u8>& bytes = image.pieces[0].object;
+    const std::vector<std::string> ptx = lines_of(std::string(bytes.begin(), bytes.end()));
+    std::string problems;
+    for (const Fact& fact : directives.facts)
+        if (std::string problem = problem_with(fact, ptx_of(ptx, fact.function)); !problem.empty())
+            problems += problem + "\n";
+    if (!problems.empty()) return Error{problems};
+    return {};
+}
+
 class Ir : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(Ir, is_what_the_file_says) {
     std::ifstream in(GetParam());
     const std::string text((std::istreambuf_iterator<char>(in)), {});
+    if (!directives_of(text).facts.empty()) {
+        auto checked = check_facts(text, GetParam().filename());
+        EXPECT_TRUE(checked) << checked.error().to_string();
+        return;
+    }
     const usize at = std::min(text.find(mark), text.size());
     const std::string source = text.substr(0, at), said = text.substr(at);
     auto made = expectations_for(source, GetParam().filename());
