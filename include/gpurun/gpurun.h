@@ -303,10 +303,12 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_dump_folder_make(const char* f
 GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled);
 /** How processes run. The same results either way. */
 typedef enum gpurun_tier {
-    GPURUN_TIER_AUTO,      /**< machine code if there is some, else the interpreter */
+    GPURUN_TIER_AUTO,      /**< machine code if there is some, else the interpreter, while machine
+                                code is made if it runs for long, which then takes over */
     GPURUN_TIER_INTERP,    /**< the interpreter */
     GPURUN_TIER_NATIVE,    /**< machine code, made before the run begins */
     GPURUN_TIER_ALTERNATE, /**< both, in turns at every call and loop: to test that */
+    GPURUN_TIER_EARLY,     /**< machine code takes over after a few instructions: to test that */
 } gpurun_tier;
 GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
 /** Watches over the library's own memory, with canaries that are checked when processes end. A
@@ -357,6 +359,10 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run_jobs(gpurun_device* device
 /** Shows `line` what a person may want to know and no result depends on, such as a damaged file of
  * the cache that was dropped: from all threads, one at a time. NULL: nobody, as at first. */
 GPURUN_API void gpurun_set_notes(gpurun_line line, void* data);
+
+/** Whether machine code is still being made for GPURUN_TIER_AUTO, be it that nobody wants it any
+ * more. exit() waits for the threads that do, for a second perhaps; _exit() does not. */
+GPURUN_API bool gpurun_is_compiling(void);
 
 /** What this library spent its time on so far, in all runs: "load", "translate", "run". */
 GPURUN_API size_t gpurun_phase_count(void);
@@ -411,6 +417,8 @@ typedef struct gpurun_native {
     /** What compiling took, of all threads together: the compiler's own form of the functions, that
      * made better, and machine code of it. 0 where nothing was compiled. */
     double build_seconds, optimise_seconds, emit_seconds;
+    /** How long it was interpreted before machine code took over; negative: not at all. */
+    double interpreted_seconds;
 } gpurun_native;
 GPURUN_API void gpurun_result_get_native(const gpurun_result* result, gpurun_native* native);
 GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process);

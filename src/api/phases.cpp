@@ -4,6 +4,7 @@
 #include <gpurun/gpurun.h>
 
 #include "base/notes.h"
+#include "engine/images.h"
 
 using gpurun::Phase;
 
@@ -19,3 +20,5 @@ void gpurun_set_notes(gpurun_line line, void* data) {
     if (!line) return gpurun::hear_notes({});
     gpurun::hear_notes([line, data](const std::string& text) { line(data, text.c_str()); });
 }
+
+bool gpurun_is_compiling(void) { return gpurun::engine::is_compiling(); }

@@ -79,6 +79,7 @@ uint64_t gpurun_result_system_bytes(const gpurun_result* result) {
 void gpurun_result_get_native(const gpurun_result* result, gpurun_native* native) {
     if (!native) return;
     *native = {};
+    native->interpreted_seconds = -1;
     if (!result || !result->native.source) return;
     const gpurun::engine::NativeFacts& facts = result->native;
     switch (*facts.source) {
@@ -92,6 +93,7 @@ void gpurun_result_get_native(const gpurun_result* result, gpurun_native* native
     native->build_seconds = facts.seconds.build;
     native->optimise_seconds = facts.seconds.optimise;
     native->emit_seconds = facts.seconds.emit;
+    if (facts.switched) native->interpreted_seconds = facts.switched->count();
 }
 
 gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process) {

@@ -5,6 +5,7 @@
 // there. Nothing in an image is absolute: it serves wherever its module's code lies in a store.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,9 @@ struct Options {
     std::string cpu = {};
     u32 threads = 0;       // 0: as many as the machine has
     bool is_text = false;  // assembly in place of objects, for people to read
+    bool is_nice = false;  // threads leave the cores to others, from then on
+    // Asked before each piece, by any thread: then it ends with an Error.
+    std::function<bool()> is_cancelled = {};
 };
 
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,

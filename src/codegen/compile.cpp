@@ -1,4 +1,7 @@
 // From a module's code to an image: pieces, in parallel, each optimised and made an object.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -35,6 +38,9 @@ namespace {
 // Words of code that a piece has about. Its size, not the number of threads, says what is in it:
 // the same module makes the same image everywhere.
 constexpr u64 piece_words = 4'000;
+
+// Of threads beside others that have something better to do. Linux has a priority for each.
+constexpr int niceness = 5;
 
 struct Range {
     u32 first, end;  // functions
@@ -179,8 +185,11 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     std::vector<Image::Times> times(ranges.size());
     std::atomic<usize> next = 0;
     auto work = [&] {
-        for (usize i; (i = next.fetch_add(1)) < ranges.size();)
+        if (options.is_nice) setpriority(PRIO_PROCESS, id_t(gettid()), niceness);
+        for (usize i; (i = next.fetch_add(1)) < ranges.size();) {
+            if (options.is_cancelled && options.is_cancelled()) return;
             made[i] = compile_piece(program, target, ranges[i], i, options.is_text, times[i]);
+        }
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -190,8 +199,10 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     for (std::thread& thread : threads) thread.join();
 
     Image image;
-    for (std::optional<Result<Image::Piece>>& piece : made)
+    for (std::optional<Result<Image::Piece>>& piece : made) {
+        if (!piece) return Error{"nobody wants the machine code any more"};
         image.pieces.push_back(TRY(std::move(*piece)));
+    }
     for (const Image::Times& piece : times) {
         image.seconds.build += piece.build;
         image.seconds.optimise += piece.optimise;

@@ -27,10 +27,12 @@ namespace {
 // of bulk operations.
 constexpr s64 quantum = 1 << 16;
 constexpr s64 native_quantum = 1 << 22;
+constexpr s64 early_quantum = 64;  // until there is machine code, of Tier::early
 
 ThreadState run_thread(const rt::Process& process, u32 thread, const CpuNativeTable& native,
                        Tier tier) {
-    if (native.is_empty()) return rt::run(process, thread, quantum);
+    if (native.is_empty())
+        return rt::run(process, thread, tier == Tier::early ? early_quantum : quantum);
     return rt::run_native(process, native.table(), thread, native_quantum, 0, stack_limit(),
                           tier == Tier::alternate);
 }
@@ -194,11 +196,59 @@ private:
 
 // ---- bursts ------------------------------------------------------------------------
 
+// The machine code of a burst: there from the beginning, or from some moment on.
+class BurstNative {
+public:
+    explicit BurstNative(const Burst& burst) : burst_(burst), is_late_(bool(burst.late_native)) {
+        if (!burst.native.empty()) publish(burst.native);
+    }
+    const CpuNativeTable& now() const {
+        return *current_.load(std::memory_order_acquire);  // pairs with publish
+    }
+    // By any worker, in turn with the processes.
+    void look_for_more() {
+        if (!is_late_.load(std::memory_order_relaxed)) return;
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        const auto now = std::chrono::steady_clock::now();
+        if (!lock.owns_lock() || !is_late_ || now < next_look_) return;
+        next_look_ = now + (burst_.tier == Tier::early ? std::chrono::milliseconds(0) : patience);
+        std::optional<NativePart> part = burst_.late_native();
+        if (!part) return;
+        std::vector<NativePart> parts = burst_.native;
+        parts.push_back(*part);
+        publish(parts);
+        is_late_ = false;
+    }
+    bool is_early() const { return burst_.tier == Tier::early && is_late_; }
+
+private:
+    static constexpr std::chrono::milliseconds patience{10};
+    struct Table {
+        explicit Table(usize code_words) : entries(code_words), table(entries.data()) {}
+        std::vector<u32> entries;
+        CpuNativeTable table;
+    };
+
+    void publish(std::span<const NativePart> parts) {
+        Table& made = tables_.emplace_back(burst_.code.size());
+        for (const NativePart& part : parts) made.table.add(part);
+        current_.store(&made.table, std::memory_order_release);  // pairs with now
+    }
+
+    const Burst& burst_;
+    const CpuNativeTable none_{nullptr};
+    std::deque<Table> tables_;  // workers may still use an earlier one
+    std::atomic<const CpuNativeTable*> current_ = &none_;
+    std::atomic<bool> is_late_;
+    std::mutex mutex_;
+    std::chrono::steady_clock::time_point next_look_;
+};
+
 // One thread's slot: the memory that its processes use one after another.
 class Slot final : public WaitingProcess {
 public:
-    Slot(const Burst& burst, const SlotLayout& layout, const CpuNativeTable& native,
-         Reservation words, Reservation bytes)
+    Slot(const Burst& burst, const SlotLayout& layout, const BurstNative& native, Reservation words,
+         Reservation bytes)
         : burst_(burst),
           layout_(layout),
           native_(native),
@@ -245,8 +295,9 @@ public:
             return ThreadState::trapped;
         }
         for (;;) {
-            ThreadState state = run_thread(process_, burst_.thread, native_, burst_.tier);
+            ThreadState state = run_thread(process_, burst_.thread, native_.now(), burst_.tier);
             if (state != ThreadState::ready || control.wants_stop()) return state;
+            if (native_.is_early()) return state;
             if (steady_clock::now() >= end) return state;
         }
     }
@@ -312,7 +363,7 @@ private:
 
     const Burst& burst_;
     const SlotLayout& layout_;
-    const CpuNativeTable& native_;
+    const BurstNative& native_;
     Reservation words_, bytes_;
     rt::Process process_;
     bool used_ = false;
@@ -322,7 +373,7 @@ private:
 // slot of its own, so that none keeps the others from their turn.
 class Worker {
 public:
-    Worker(const Burst& burst, const SlotLayout& layout, const CpuNativeTable& native,
+    Worker(const Burst& burst, const SlotLayout& layout, BurstNative& native,
            std::atomic<u32>& next, BurstResults& results, const RunControl& control)
         : burst_(burst),
           layout_(layout),
@@ -334,6 +385,7 @@ public:
     Result<void> work() {
         for (;;) {
             bool has_run = false;
+            native_.look_for_more();
             for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
             if (problem_) return *problem_;
             if (control_.wants_stop()) break;
@@ -434,7 +486,7 @@ private:
 
     const Burst& burst_;
     const SlotLayout& layout_;
-    const CpuNativeTable& native_;
+    BurstNative& native_;
     std::atomic<u32>& next_;
     BurstResults& results_;
     const RunControl& control_;
@@ -460,6 +512,8 @@ public:
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image) override {
         return CpuNativeCode::make(image);
     }
+
+    bool takes_late_native() const override { return true; }
 
     // A worker a core; two at the least, so that processes of a machine do run at once.
     Result<MachineShape> machine_shape() override {
@@ -493,9 +547,7 @@ private:
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
         const SlotLayout layout = lay_out(part);
-        std::vector<u32> entries(part.native.empty() ? 0 : part.code.size());
-        CpuNativeTable native(entries.data());
-        for (const NativePart& piece : part.native) native.add(piece);
+        BurstNative native(part);
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
         std::vector<std::optional<Error>> errors(workers);

@@ -28,6 +28,7 @@ enum class Tier : u8 {
     native,     // machine code where there is some
     automatic,  // the interpreter; machine code once there is some
     alternate,  // both, in turns at every suspension point: to test that
+    early,      // automatic, but as if machine code came after the first instructions: to test that
 };
 
 // An image as a device has loaded it, and the position of the code that it is machine code of.
@@ -100,7 +101,7 @@ public:
     virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
-    // Before anything runs there.
+    // Threads go on from where they stand.
     virtual Result<void> use_native(const NativePart& part);
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
@@ -141,6 +142,9 @@ struct Burst {
     // seen enough.
     std::function<Result<bool>(WaitingProcess& process, u32 id)> look;
     std::vector<NativePart> native;
+    // Machine code that is made while it runs: asked for from time to time, by one thread at a
+    // time, until there is some.
+    std::function<std::optional<NativePart>()> late_native;
     Tier tier = Tier::interp;
     bool is_watched = false;  // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};     // the process that fails its check, to test that
@@ -211,6 +215,9 @@ public:
     // An image that was compiled for native_target(). An Error where there is no native tier.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image);
     virtual codegen::Target native_target(bool for_bursts) const;
+    // Whether machine code can come while something runs here: by Space::use_native() and
+    // Burst::late_native.
+    virtual bool takes_late_native() const { return false; }
     // What a resident launch would have here. From then on info().memory_free is what its system
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;

@@ -262,6 +262,9 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
             bursts[i].look = [&parts, &jobs, i](device::WaitingProcess& process, u32 id) {
                 return dump_process(parts[i], *jobs[i].options.dump, process, id);
             };
+    for (usize i = 0; i < parts.size(); i++)
+        if (parts[i].store->awaits_native())
+            bursts[i].late_native = [&store = *parts[i].store] { return store.take_late_native(); };
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     for (usize i = 0; i < parts.size(); i++)
         if (systems[i]) parts[i].left = TRY(systems[i]->take());

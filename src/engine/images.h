@@ -1,7 +1,9 @@
-// The machine code of one module: shipped with it, kept in the cache, or made here. What was found
-// or made once is there for all later runs of the module.
+// The machine code of one module: shipped with it, kept in the cache, or made here, before it runs
+// or while it does. What was found or made once is there for all later runs of the module.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,10 +25,12 @@ class Images {
 public:
     // `name` is what notes call the module.
     explicit Images(std::shared_ptr<const wasm::Module> module, std::string name = "",
-                    std::vector<ShippedImage> shipped = {})
-        : module_(std::move(module)), name_(std::move(name)), shipped_(std::move(shipped)) {}
+                    std::vector<ShippedImage> shipped = {});
+    Images(const Images&) = delete;
+    Images& operator=(const Images&) = delete;
+    ~Images();  // what is being made is given up
 
-    const std::shared_ptr<const wasm::Module>& module() const { return module_; }
+    const std::shared_ptr<const wasm::Module>& module() const { return made_->module; }
     // What is there; nothing: nobody has made it yet. `code` is the module's, with or without
     // charges for fuel.
     std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
@@ -34,24 +38,47 @@ public:
     // The same, made now if it is not there.
     Result<std::shared_ptr<const FoundImage>> get(codegen::Target target, bool is_metered,
                                                   const translate::Code& code);
+    // The same, made by other threads, which begin once the module has run for so long that it may
+    // be worth it. `ran` is how long it did since it was asked for last.
+    std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
+                                            std::chrono::nanoseconds ran);
 
 private:
     struct Row {
         codegen::Target target;
         bool is_metered;
-        std::shared_ptr<const FoundImage> found;
+        std::shared_ptr<const FoundImage> found;  // nothing: it is being made, or cannot be
     };
+    // What threads share that make images. It outlives this object as long as they need it.
+    struct Made {
+        std::shared_ptr<const wasm::Module> module;
+        std::string name;
+        std::atomic<bool> is_given_up = false;
 
-    std::shared_ptr<const FoundImage> find_shipped(codegen::Target target,
-                                                   const translate::Code& code);
-    std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
-                                          codegen::Image image, ImageSource source);
+        std::mutex mutex;
+        std::vector<ShippedImage> shipped;
+        std::vector<Row> rows;
+        std::chrono::nanoseconds ran{0};
 
-    const std::shared_ptr<const wasm::Module> module_;
-    const std::string name_;
-    std::mutex mutex_;
-    std::vector<ShippedImage> shipped_;
-    std::vector<Row> rows_;
+        Row* row(codegen::Target target, bool is_metered);
+        std::shared_ptr<const FoundImage> find_shipped(codegen::Target target,
+                                                       const translate::Code& code);
+        std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
+                                               const translate::Code& code);
+        Result<std::shared_ptr<const FoundImage>> compile(codegen::Target target, bool is_metered,
+                                                          const translate::Code& code,
+                                                          bool is_beside);
+        std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
+                                              codegen::Image image, ImageSource source);
+    };
+    static void make_beside(const std::shared_ptr<Made>& made, codegen::Target target,
+                            bool is_metered);
+
+    const std::shared_ptr<Made> made_;
 };
+
+// Whether threads that await() started are still there. A program that ends waits for them: each
+// stops after the piece that it compiles, which may take a second.
+bool is_compiling();
 
 }  // namespace gpurun::engine

@@ -196,7 +196,7 @@ Result<Store::Instantiated> Store::instantiate(std::shared_ptr<const wasm::Modul
                                                const device::RunControl& control) {
     Instance* instance = TRY(begin_instance(std::move(module), imports));
     PhaseTimer timer(Phase::instantiate);
-    ThreadState state = TRY(space_->run(current_.at, control));
+    ThreadState state = TRY(run(control));
     Completion completion = TRY(complete(state));
     return Instantiated{instance, std::move(completion)};
 }

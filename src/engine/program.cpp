@@ -122,7 +122,7 @@ public:
             control.slice = std::min(control.slice + std::chrono::milliseconds(2),
                                      std::chrono::microseconds(20'000));
             if (options_.is_profiled) control.slice = sampling_slice;
-            ThreadState state = TRY(store_.space().run(store_.thread(), control));
+            ThreadState state = TRY(store_.run(control));
             if (options_.is_profiled && state == ThreadState::ready) TRY(sampler_.look(store_));
             TRY(drain());
             if (is_closed_) return ThreadState::ready;

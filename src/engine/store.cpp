@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "abi/system.h"
 #include "base/check.h"
@@ -239,21 +240,70 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
 }
 
 // Machine code of a module whose code begins at `begin`, by the tier: made now, or only taken if
-// there is some.
+// there is some, and awaited otherwise.
 Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& module,
                                 const translate::Code& code, u32 begin) {
     std::shared_ptr<Images> images = options_.images;
     if (!images || images->module() != module) images = std::make_shared<Images>(module);
     const codegen::Target target = native_device().native_target(options_.bursts_on != nullptr);
     const bool is_metered = options_.fuel.has_value();
-    if (options_.tier != device::Tier::automatic)
+    const bool is_early = options_.tier == device::Tier::early;
+    if (options_.tier != device::Tier::automatic && !is_early)
         return use_native(*TRY(images->get(target, is_metered, code)), begin);
-    if (auto found = images->find(target, is_metered, code)) {
+    auto found = is_early ? nullptr : images->find(target, is_metered, code);
+    if (found) {
         // The interpreter does as well.
         if (Result<void> used = use_native(*found, begin); !used)
             note("interpreted, its machine code cannot be used: " + used.error().to_string());
+    } else if (native_device().takes_late_native()) {
+        if (is_early) TRY(images->get(target, is_metered, code));
+        late_.push_back({images, begin});
     }
     return {};
+}
+
+// After it has been interpreted for a while.
+void Store::look_for_native(std::chrono::nanoseconds ran) {
+    interpreted_ += ran;
+    const codegen::Target target = native_device().native_target(options_.bursts_on != nullptr);
+    std::erase_if(late_, [&](const LateCode& late) {
+        auto found = late.images->await(target, options_.fuel.has_value(), ran);
+        if (!found) return false;
+        if (Result<void> used = use_native(*found, late.begin); !used)
+            note("interpreted, its machine code cannot be used: " + used.error().to_string());
+        else if (!facts_.switched)
+            facts_.switched = interpreted_;
+        return true;
+    });
+}
+
+Result<ThreadState> Store::run(const RunControl& control) {
+    using namespace std::chrono;
+    const bool is_early = options_.tier == device::Tier::early;
+    const microseconds between(is_early ? 1 : 10'000);
+    RunControl piece = control;
+    for (auto since = steady_clock::now(); !late_.empty();) {
+        if (is_early && options_.bursts_on) break;  // that is for the processes
+        const microseconds left = piece.slice;
+        piece.slice = left.count() > 0 ? std::min(left, between) : between;
+        ThreadState state = TRY(space_->run(current_.at, piece));
+        const nanoseconds ran = steady_clock::now() - std::exchange(since, steady_clock::now());
+        // What is over already would be no test.
+        if (!is_early || state == ThreadState::ready) look_for_native(ran);
+        if (state != ThreadState::ready || control.wants_stop()) return state;
+        piece.slice = left - duration_cast<microseconds>(ran);
+        if (left.count() == 0) piece.slice = left;
+        if (piece.slice.count() < 0 || (left.count() > 0 && piece.slice.count() == 0)) return state;
+    }
+    return space_->run(current_.at, piece);
+}
+
+std::optional<device::NativePart> Store::take_late_native() {
+    const auto now = std::chrono::steady_clock::now();
+    const usize before = native_.size();
+    look_for_native(now - burst_begin_.value_or(now));
+    burst_begin_ = now;
+    return native_.size() > before ? std::optional(native_.back()) : std::nullopt;
 }
 
 Result<void> Store::use_native(const FoundImage& found, u32 begin) {
@@ -405,7 +455,7 @@ Result<Completion> Store::call(const Extern& func, std::span<const Value> argume
 }
 
 Result<Completion> Store::resume(const Extern& func, const RunControl& control) {
-    ThreadState state = TRY(space_->run(current_.at, control));
+    ThreadState state = TRY(run(control));
     return finish_call(func, state);
 }
 

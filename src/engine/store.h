@@ -2,6 +2,7 @@
 // its state is in a Space of some device; this keeps only where things are.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,6 +92,8 @@ struct NativeFacts {
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
     std::optional<ImageSource> source;   // nothing: the interpreter runs all of it
     codegen::Image::Times seconds;       // that compiling took, if it was done here
+    // Tier::automatic: how long it was interpreted before there was any. Nothing: not at all.
+    std::optional<std::chrono::duration<double>> switched;
 };
 
 class Instance {
@@ -158,6 +161,9 @@ public:
         current_ = threads_[number];
         current_number_ = number;
     }
+    // Goes on with the thread in use, as Space::run() does. Under Tier::automatic machine code
+    // takes over once there is some.
+    Result<ThreadState> run(const device::RunControl& control);
     device::Space& space() { return *space_; }
     // Position of a function's code.
     u32 entry_of(const Extern& func) const;
@@ -179,6 +185,10 @@ public:
     // one process after another.
     Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words,
                                      u32 processes);
+    // Of bursts that were made here: whether machine code may come while they run, and then what
+    // has come by now. The latter at intervals, as the processes run.
+    bool awaits_native() const { return !late_.empty(); }
+    std::optional<device::NativePart> take_late_native();
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
@@ -218,6 +228,7 @@ private:
     Result<void> find_native(const std::shared_ptr<const wasm::Module>& module,
                              const translate::Code& code, u32 begin);
     Result<void> use_native(const FoundImage& found, u32 begin);
+    void look_for_native(std::chrono::nanoseconds ran);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
@@ -242,6 +253,14 @@ private:
     device::Device& device_;
     device::SystemMemory* system_ = nullptr;
     std::vector<device::NativePart> native_;
+    // Modules whose machine code may come later, and where their code begins.
+    struct LateCode {
+        std::shared_ptr<Images> images;
+        u32 begin;
+    };
+    std::vector<LateCode> late_;
+    std::optional<std::chrono::steady_clock::time_point> burst_begin_;
+    std::chrono::nanoseconds interpreted_{0};  // how long it ran without
     NativeFacts facts_;
     std::unique_ptr<device::Space> space_;
     Instance* system_instance_ = nullptr;

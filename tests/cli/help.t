@@ -12,7 +12,7 @@ Options:
   --version                   the version
   --invoke NAME               call this exported function instead of _start
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
-  --tier TIER                 how to run: interp (the interpreter), native (machine code), auto
+  --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
   --stats                     say what took how long; with --resident a line a second instead

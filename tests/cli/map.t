@@ -233,7 +233,7 @@ Options:
   --in DIR                    a process for each file of the folder, which is its standard input
   --lines FILE                a process for each line of the file, which are its arguments; - is standard input
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
-  --tier TIER                 how to run: interp (the interpreter), native (machine code), auto
+  --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
   --report FILE               write what happened to a file, as JSON

@@ -22,6 +22,7 @@ using engine::Value;
 inline device::Tier tier_under_test() {
     const char* name = std::getenv("GPURUN_TEST_TIER");
     if (name == nullptr) return device::Tier::interp;
+    if (std::string_view(name) == "early") return device::Tier::early;
     return std::string_view(name) == "alternate" ? device::Tier::alternate : device::Tier::native;
 }
 

@@ -1,6 +1,9 @@
 // The command line: parses options once and calls a command.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include "commands.h"
@@ -170,7 +173,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                    "where to run: auto (a GPU if there is one), cpu, cuda, cuda:N")
         ->type_name("DEVICE");
     app.add_option("--tier", run.tier,
-                   "how to run: interp (the interpreter), native (machine code), auto")
+                   "how to run: interp, native (machine code), auto (first interp, then native)")
         ->type_name("TIER");
     add_number(app, "--instances", "N",
                "as many processes; {} in an argument is the process's number", run.instances,
@@ -371,9 +374,7 @@ std::string misplaced(const CLI::App& app, const CLI::App& command) {
            rest[0];
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     hold_standard_streams();
     gpurun_set_notes([](void*, const char* line) { note(line); }, nullptr);
     CLI::App app("Runs WebAssembly: programs, functions and test scripts.");
@@ -563,4 +564,16 @@ int main(int argc, char** argv) {
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances || run.resident) return run_file(run);
     return run_burst({&run, 1}, {run.device, run.timeout, run.stats, run.report, "run"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int code = run_command(argc, argv);
+    // Nobody waits for machine code that comes too late.
+    if (gpurun_is_compiling()) {
+        std::fflush(nullptr);
+        _exit(code);
+    }
+    return code;
 }

@@ -75,6 +75,8 @@ std::string native_json(const gpurun_native& native) {
                                     .add_number("optimise", native.optimise_seconds)
                                     .add_number("emit", native.emit_seconds)
                                     .line())
+        .add("interpreted_seconds",
+             native.interpreted_seconds >= 0 ? json_number(native.interpreted_seconds) : "null")
         .line();
 }
 
@@ -189,6 +191,7 @@ std::string Endings::to_json() const {
 
 std::string tier_name(const std::string& asked, const gpurun_native& native) {
     if (native.source == GPURUN_IMAGE_NONE) return "interp";
+    if (native.interpreted_seconds >= 0) return "switched";
     return asked == "alternate" ? asked : "native";
 }
 
@@ -203,6 +206,12 @@ void say_tier(const std::string& file, const std::string& tier, const gpurun_nat
         char spent[96];
         std::snprintf(spent, sizeof spent, ", compiled: build %.6f, optimise %.6f, emit %.6f",
                       native.build_seconds, native.optimise_seconds, native.emit_seconds);
+        text += spent;
+    }
+    if (native.interpreted_seconds >= 0) {
+        char spent[64];
+        std::snprintf(spent, sizeof spent, ", after %.6f s in the interpreter",
+                      native.interpreted_seconds);
         text += spent;
     }
     say(text);

@@ -36,7 +36,7 @@ struct RunReport {
         std::string file;
         Endings endings;
         std::string tier = "interp";  // tier_name()
-        gpurun_native native = {};
+        gpurun_native native = {};    // nothing of it
     };
     std::string command;  // "run", "batch", "map"
     std::vector<Job> jobs;
@@ -46,7 +46,8 @@ struct RunReport {
     std::optional<gpurun_machine_stats> machine = std::nullopt;  // at its end
 };
 
-// What ran, where `asked` was asked for: "interp", "native" or "alternate".
+// What ran, where `asked` was asked for: "interp", "native", "switched" from the one to
+// the other, or "alternate".
 std::string tier_name(const std::string& asked, const gpurun_native& native);
 // --stats: the same, with where machine code came from, on standard error.
 void say_tier(const std::string& file, const std::string& tier, const gpurun_native& native);

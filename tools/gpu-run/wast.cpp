@@ -15,6 +15,8 @@ engine::ScriptReport run_script(const std::string& file, device::Device& device,
     options.is_watched = run.is_watched;
     if (run.tier == "native") options.tier = device::Tier::native;
     if (run.tier == "alternate") options.tier = device::Tier::alternate;
+    if (run.tier == "early") options.tier = device::Tier::early;
+    if (run.tier == "auto") options.tier = device::Tier::automatic;
     options.say = [](const std::string& message) { print(message + "\n"); };
     auto unreadable = [](const Error& error) {
         finish_output(0);  // in order, where both outputs go to one place

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""--tier auto: begins in the interpreter, and goes on by machine code that is made meanwhile."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+# Takes a while; the result shows if anything is lost or done twice.
+SPIN = """(module
+  (func $mix (param i64) (result i64)
+    (i64.add (i64.mul (local.get 0) (i64.const 6364136223846793005)) (i64.const 1442695040888963407)))
+  (func (export "spin") (param i64) (result i64) (local i64)
+    (loop
+      (local.set 1 (call $mix (local.get 1)))
+      (local.set 0 (i64.sub (local.get 0) (i64.const 1)))
+      (br_if 0 (i64.ne (local.get 0) (i64.const 0))))
+    (local.get 1))
+  (func (export "trap") (param i64) (result i64) (local i64)
+    (loop
+      (local.set 1 (call $mix (local.get 1)))
+      (local.set 0 (i64.sub (local.get 0) (i64.const 1)))
+      (br_if 0 (i64.ne (local.get 0) (i64.const 0))))
+    (i64.div_u (local.get 1) (local.get 0)))
+  (memory (export "memory") 1)
+  (func (export "_start") (drop (call 1 (i64.const 10_000_000)))))
+"""
+LONG = "60_000_000"  # of spin: some seconds
+
+
+def run(folder, *words, code=0):
+    """What is printed, and the report."""
+    path = folder / "report.json"
+    path.unlink(missing_ok=True)
+    done = subprocess.run([os.environ["GPURUN"], "--device", "cpu", "--report", str(path), *words],
+                          cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == code, (words, done)
+    return done.stdout + done.stderr, json.loads(path.read_text())
+
+
+def same(folder, *words, code=0):
+    """The report of --tier auto, which prints what the interpreter does and ends as it does."""
+    expected, _ = run(folder, "--tier", "interp", *words, code=code)
+    printed, report = run(folder, *words, code=code)
+    assert printed == expected, (printed, expected)
+    return report
+
+
+def switches(folder):
+    report = same(folder, "--invoke", "spin", "spin.wat", LONG)
+    native = report["jobs"][0]["native"]
+    assert report["tier"] == "switched" and native["source"] == "compiled", report
+    assert native["functions"] == 4 and native["interpreted_seconds"] >= 0.1, report
+    # It is there the next time, at once.
+    report = same(folder, "--invoke", "spin", "spin.wat", LONG)
+    assert report["tier"] == "native" and report["jobs"][0]["native"]["source"] == "cache", report
+
+
+def traps(folder):
+    report = same(folder, "--invoke", "trap", "spin.wat", LONG, code=134)
+    assert report["tier"] == "switched", report
+
+
+def fuel(folder):
+    report = same(folder, "--fuel", "300000000", "--invoke", "spin", "spin.wat", LONG, code=134)
+    assert report["tier"] == "switched" and report["endings"]["others"] == {"out of fuel": 1}, report
+
+
+def many(folder):
+    report = same(folder, "--instances", "4", "--invoke", "spin", "spin.wat", "2{}_000_000")
+    assert report["tier"] == "switched", report
+    report = same(folder, "--instances", "4", "--invoke", "spin", "spin.wat", "2{}_000_000")
+    assert report["tier"] == "native", report
+
+
+def map_chunks(folder):
+    """What one launch began is there for those that follow."""
+    (folder / "lines").write_text("x\n" * 60)
+    path = folder / "report.json"
+    subprocess.run([os.environ["GPURUN"], "map", "--quiet", "--device", "cpu", "--jobs", "2", "--report",
+                    str(path), "--lines", "lines", "spin.wat"], cwd=folder, check=True, timeout=100)
+    native = json.loads(path.read_text())["jobs"][0]["native"]
+    assert native["source"] == "compiled" and native["interpreted_seconds"] is None, native
+
+
+def short(folder):
+    """Nobody compiles what is over soon."""
+    report = same(folder, "--invoke", "spin", "spin.wat", "1000")
+    assert report["tier"] == "interp", report
+    assert not (folder / "kept").exists()
+
+
+def slow_to_compile(loop):
+    """A module with functions that LLVM has work with for long, and one that runs meanwhile."""
+    body = "(local.set 0 (i64.xor (local.get 0) (i64.shl (local.get 0) (local.get 1))))" * 2500
+    large = f"(func (param i64 i64) (result i64) {body} (local.get 0))" * 24
+    return f"""(module (memory (export "memory") 1) (func (export "_start") (local i64)
+      (loop (local.set 0 (i64.add (local.get 0) (i64.const 1)))
+        (br_if 0 (i64.lt_u (local.get 0) (i64.const {loop}))))) {large}
+      (func (export "trap") (call 0) unreachable))"""
+
+
+def ends_promptly(folder):
+    """However it ends, it does not wait for the compiler."""
+    (folder / "slow.wat").write_text(slow_to_compile(150_000_000))
+    for words, code in (([], 0), (["--invoke", "trap"], 134), (["--timeout", "200ms"], 124)):
+        begin = time.monotonic()
+        run(folder, "--tier", "interp", *words, "slow.wat", code=code)
+        interpreted = time.monotonic() - begin
+        begin = time.monotonic()
+        _, report = run(folder, *words, "slow.wat", code=code)
+        taken = time.monotonic() - begin
+        assert report["tier"] == "interp", report
+        assert taken < 2 * interpreted + 0.5, (words, taken, interpreted)
+
+
+def interrupted(folder):
+    (folder / "slow.wat").write_text(slow_to_compile(10_000_000_000))
+    process = subprocess.Popen([os.environ["GPURUN"], "--device", "cpu", "slow.wat"], cwd=folder,
+                               stderr=subprocess.PIPE)
+    time.sleep(1)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    taken = time.monotonic() - begin
+    assert process.returncode == 130 and taken < 0.5, (process.returncode, taken)
+
+
+def main():
+    passed = failed = 0
+    chosen = sys.argv[1:]
+    for test in (switches, traps, fuel, many, map_chunks, short, ends_promptly, interrupted):
+        if chosen and test.__name__ not in chosen:
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            os.environ["GPURUN_CACHE"] = str(folder / "kept")
+            (folder / "spin.wat").write_text(SPIN)
+            try:
+                test(folder)
+                passed += 1
+            except AssertionError as error:
+                failed += 1
+                print(f"{test.__name__}: {error}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
