@@ -20,8 +20,8 @@ def read_known_failures(path):
 
 def run_file(path):
     try:
-        tier = ["--tier", os.environ["GPURUN_TEST_TIER"]] if "GPURUN_TEST_TIER" in os.environ else []
-        result = subprocess.run([os.environ["GPURUN"], "wast", *tier, path], stdout=subprocess.PIPE,
+        tier = os.environ.get("GPURUN_TEST_TIER", "interp")
+        result = subprocess.run([os.environ["GPURUN"], "wast", "--tier", tier, path], stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, errors="replace",
                                 timeout=TIMEOUT)
         return result.returncode, result.stdout

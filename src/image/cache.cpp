@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "base/format.h"
 #include "base/notes.h"
@@ -19,6 +20,8 @@ namespace gpurun::image {
 namespace {
 
 constexpr u64 magic = 0x3145484341435247;  // "GRCACHE1"
+
+constexpr usize name_digits = 32;
 
 struct Header {
     u64 magic, content_hash, key_size, content_size;
@@ -146,7 +149,8 @@ std::vector<Cache::Entry> Cache::entries() const {
     while (const dirent* at = readdir(folder)) {
         // Names are 32 digits; with more they are still being written.
         const std::string name = at->d_name;
-        if (name.size() != 32 || name.find_first_not_of("0123456789abcdef") != name.npos) continue;
+        if (name.size() != name_digits || name.find_first_not_of("0123456789abcdef") != name.npos)
+            continue;
         const int file = open((folder_ + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
         if (file < 0) continue;
         struct stat info;
@@ -174,6 +178,22 @@ void Cache::trim(u64 bytes) const {
         kept += entry.bytes;
         if (kept > bytes) unlink((folder_ + "/" + entry.name).c_str());
     }
+    remove_abandoned();
+}
+
+// What was being written by somebody who is no more.
+void Cache::remove_abandoned() const {
+    constexpr s64 patience = 3600;  // seconds
+    DIR* folder = folder_.empty() ? nullptr : opendir(folder_.c_str());
+    if (folder == nullptr) return;
+    while (const dirent* at = readdir(folder)) {
+        const std::string name = at->d_name, path = folder_ + "/" + name;
+        if (name.find('.') != name_digits) continue;
+        struct stat info;
+        if (stat(path.c_str(), &info) == 0 && std::time(nullptr) - s64(info.st_mtime) > patience)
+            unlink(path.c_str());
+    }
+    closedir(folder);
 }
 
 }  // namespace gpurun::image

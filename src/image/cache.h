@@ -40,6 +40,7 @@ public:
 
 private:
     std::string path_of(std::string_view key) const;
+    void remove_abandoned() const;
     const char* read_entry(int file, std::string_view key,
                            std::optional<std::vector<u8>>& content) const;
     std::string folder_;

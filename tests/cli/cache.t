@@ -66,6 +66,11 @@ $ export GPURUN_CACHE=$PWD/kept; gpu-run cache --clear | sed "s,$PWD/,,"; ls kep
 kept: 0 entries, 0 bytes
 0
 
+# What somebody who is gone was writing goes too, after a while.
+$ export GPURUN_CACHE=$PWD/kept; digits=0123456789abcdef; touch kept/$digits$digits.1.1; touch -d '2 hours ago' kept/$digits$digits.2.2 kept/other; gpu-run cache --clear >/dev/null; ls kept; rm kept/*
+0123456789abcdef0123456789abcdef.1.1
+other
+
 $ GPURUN_CACHE= gpu-run cache
 gpu-run: nothing is kept: $GPURUN_CACHE is empty
 [1]

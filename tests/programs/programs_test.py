@@ -119,8 +119,7 @@ def run_module(module, program, case, folder, options, instances):
         words += ["--env", f"{key}={value}"]
     if case.argv0:
         words += ["--argv0", case.argv0]
-    if options.tier:
-        words += ["--tier", options.tier]
+    words += ["--tier", options.tier or "interp"]
     if program.resident or options.resident:
         words += ["--resident"]
     if program.resident:
