@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
+#include <utility>
 
 #include "base/format.h"
 #include "engine/load.h"
@@ -161,7 +161,7 @@ public:
         options.memory_bytes = most_memory_bytes;
         options.all_memory_bytes =
             std::max<u64>(most_memory_bytes * subject.module->memories.size(), 1 << 16);
-        options.code_words = 1 << 22;
+        options.code_words = 1 << 20;
         options.instance_words = 1 << 20;
         options.instances = 2;
         options.table_elements = options.table_growth = most_table_elements;
@@ -181,7 +181,8 @@ public:
         }
         auto [instance, completion] = TRY(run->store_->instantiate(subject.module, imports, {}));
         run->instance_ = instance;
-        run->begun_ = TRY(run->line(completion, true));
+        run->begun_ = TRY(run->line(completion));
+        if (run->has_begun()) TRY(run->look(run->begun_.outcome, true));
         return run;
     }
     explicit Run(const Subject& subject) : subject_(subject) {}
@@ -192,7 +193,8 @@ public:
         for (const Call& call : subject_.calls) {
             const Completion done = TRY(store_->call(
                 *store_->find_export(*instance_, call.function->name), call.arguments, {}));
-            lines.push_back(TRY(line(done, call.looks_at_memories)));
+            lines.push_back(TRY(line(done)));
+            TRY(look(lines.back().outcome, call.looks_at_memories));
         }
         return lines;
     }
@@ -200,8 +202,10 @@ public:
     // Results of each function, of all processes.
     Result<std::vector<std::vector<u32>>> bursts(device::Device& device, Tier tier) {
         std::vector<std::vector<u32>> results;
+        const wasm::Export* last = nullptr;
         for (const Call& call : subject_.calls) {
             if (!has_begun() || results.size() == burst_functions) break;
+            if (call.function == std::exchange(last, call.function)) continue;
             const engine::Extern func = *store_->find_export(*instance_, call.function->name);
             std::vector<u32> words;
             u32 number = u32(results.size());
@@ -227,29 +231,29 @@ public:
 private:
     bool has_begun() const { return begun_.outcome.kind == Completion::Kind::returned; }
 
-    Result<Line> line(const Completion& completion, bool looks_at_memories) {
+    Result<Line> line(const Completion& completion) {
         Line line;
-        Outcome& outcome = line.outcome;
-        outcome.kind = completion.kind;
-        outcome.trap = completion.trap;
+        line.outcome.kind = completion.kind;
+        line.outcome.trap = completion.trap;
         for (const Value& value : completion.results) {
-            outcome.results.push_back(comparable(value.type, value.bits));
+            line.outcome.results.push_back(comparable(value.type, value.bits));
             if (value.type.is_ref()) line.where += format(" ref %x", value.low());
         }
+        for (const engine::Frame& frame : completion.backtrace)
+            line.where += format(" %u@%x", frame.func, frame.wasm_offset);
+        line.where += format(" fuel %llu", (unsigned long long)TRY(store_->fuel()));
+        return line;
+    }
+
+    Result<void> look(Outcome& outcome, bool at_memories) {
         const Value seen = seen_ ? TRY(store_->read_global(*seen_)) : Value::i64(0);
         outcome.seen = mix(0, comparable(seen.type, seen.bits));
-        if (completion.kind == Completion::Kind::returned || instance_) {
-            for (const wasm::Export& exported : subject_.module->exports) {
-                const bool is_global = exported.kind == ExternKind::global;
-                if (!is_global && !(looks_at_memories && exported.kind == ExternKind::memory))
-                    continue;
-                const engine::Extern at = *store_->find_export(*instance_, exported.name);
-                if (is_global) {
-                    const Value value = TRY(store_->read_global(at));
-                    if (!value.type.is_ref())
-                        outcome.state = mix(outcome.state, comparable(value.type, value.bits));
-                    continue;
-                }
+        for (const wasm::Export& exported : subject_.module->exports) {
+            const engine::Extern at = *store_->find_export(*instance_, exported.name);
+            if (exported.kind == ExternKind::global && !at.value.is_ref()) {
+                const Value value = TRY(store_->read_global(at));
+                outcome.state = mix(outcome.state, comparable(value.type, value.bits));
+            } else if (exported.kind == ExternKind::memory && at_memories) {
                 u32 record[memory_words];
                 TRY(store_->space().read_words(at.at, record));
                 bytes_.resize(record[memory_bytes]);
@@ -258,10 +262,7 @@ private:
                 outcome.state = mix(outcome.state, std::span<const u8>(bytes_));
             }
         }
-        for (const engine::Frame& frame : completion.backtrace)
-            line.where += format(" %u@%x", frame.func, frame.wasm_offset);
-        line.where += format(" fuel %llu", (unsigned long long)TRY(store_->fuel()));
-        return line;
+        return {};
     }
 
     const Subject& subject_;
@@ -399,7 +400,7 @@ private:
                     if (i < got.size() && got[i][word] == expected[i][word]) continue;
                     const usize stride = expected[i].size() / burst_processes;
                     verdict.text +=
-                        format(": call %zu, process %zu, word %zu of its result: %x, got %x", i,
+                        format(": function %zu, process %zu, word %zu of its result: %x, got %x", i,
                                word / stride, word % stride, expected[i][word], got[i][word]);
                     return verdict;
                 }
