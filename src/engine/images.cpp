@@ -131,9 +131,13 @@ Result<std::shared_ptr<const FoundImage>> Images::Made::compile(codegen::Target 
         options.is_cancelled = [this] { return is_given_up || compilers().is_ending; };
     }
     codegen::Image image = TRY(codegen::compile(*module, code, options));
-    cache().put(cache_key(*module, target, is_metered), codegen::to_bytes(image));
-    std::lock_guard lock(mutex);
-    return add(target, is_metered, std::move(image), ImageSource::compiled);
+    std::shared_ptr<const FoundImage> found;
+    {
+        std::lock_guard lock(mutex);
+        found = add(target, is_metered, std::move(image), ImageSource::compiled);
+    }
+    cache().put(cache_key(*module, target, is_metered), codegen::to_bytes(found->image));
+    return found;
 }
 
 std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_metered,
