@@ -68,6 +68,7 @@ TEST(Auto, ModulesCanGoWhileTheyAreCompiled) {
 
 // The program ends while it is compiled: what is static is gone afterwards.
 TEST(Auto, ProgramsCanEndMeanwhile) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // there may be threads of the tests before
     static const Module module = Module::from_bytes(spinner(100));
     EXPECT_EXIT(
         {
