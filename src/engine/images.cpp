@@ -2,6 +2,7 @@
 // nowhere. Threads that do so beside a run are nobody's to wait for, until the program ends.
 #include "engine/images.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <thread>
@@ -32,8 +33,18 @@ std::string unfit(const ShippedImage& image) {
     return missing->empty() ? "" : "this CPU lacks " + *missing;
 }
 
-// How long a module is interpreted before anybody compiles it.
-constexpr std::chrono::milliseconds patience(100);
+// How long a module is interpreted before anybody compiles it. On the CPU compiling takes from what
+// runs there: so that it is no great loss if that ends soon, it has run by then for half as long as
+// compiling may take.
+std::chrono::nanoseconds patience(const wasm::Module& module, codegen::Target target) {
+    constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(100),
+                                       for_byte = std::chrono::microseconds(80);
+    if (target != codegen::Target::host) return least;
+    u64 bytes = 0;
+    for (const wasm::Func& func : module.funcs) bytes += func.end - func.body;
+    const u32 cores = std::max(1u, std::thread::hardware_concurrency());
+    return std::max(least, for_byte * s64(bytes) / s64(cores) / 2);
+}
 
 // All threads that compile beside something. Never gone: they may be the last.
 struct Compilers {
@@ -171,7 +182,7 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
     std::lock_guard lock(made_->mutex);
     made_->ran += ran;
     if (const Row* begun = made_->row(target, is_metered)) return begun->found;
-    if (made_->ran < patience) return nullptr;
+    if (made_->ran < patience(*made_->module, target)) return nullptr;
     made_->rows.push_back({target, is_metered, nullptr});
     Compilers& all = compilers();
     {

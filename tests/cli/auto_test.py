@@ -95,8 +95,9 @@ def short(folder):
 
 def slow_to_compile(loop):
     """A module with functions that LLVM has work with for long, and one that runs meanwhile."""
-    body = "(local.set 0 (i64.xor (local.get 0) (i64.shl (local.get 0) (local.get 1))))" * 2500
-    large = f"(func (param i64 i64) (result i64) {body} (local.get 0))" * 24
+    body = """(i64.store (i32.wrap_i64 (local.get 0)) (i64.div_u (local.get 1) (i64.rem_s (local.get 0)
+      (i64.load (i32.wrap_i64 (local.get 1))))))""" * 1000
+    large = f"(func (param i64 i64) (result i64) {body} (local.get 0))" * 2
     return f"""(module (memory (export "memory") 1) (func (export "_start") (local i64)
       (loop (local.set 0 (i64.add (local.get 0) (i64.const 1)))
         (br_if 0 (i64.lt_u (local.get 0) (i64.const {loop}))))) {large}
@@ -105,28 +106,30 @@ def slow_to_compile(loop):
 
 def ends_promptly(folder):
     """However it ends, it does not wait for the compiler."""
-    (folder / "slow.wat").write_text(slow_to_compile(150_000_000))
-    for words, code in (([], 0), (["--invoke", "trap"], 134), (["--timeout", "200ms"], 124)):
+    for words, code in (([], 0), (["--invoke", "trap"], 134), (["--timeout", "1s"], 124)):
+        loop = 300_000_000 if code != 124 else 1_000_000_000_000
+        (folder / "slow.wat").write_text(slow_to_compile(loop))
         begin = time.monotonic()
         run(folder, "--tier", "interp", *words, "slow.wat", code=code)
         interpreted = time.monotonic() - begin
         begin = time.monotonic()
-        _, report = run(folder, *words, "slow.wat", code=code)
+        run(folder, *words, "slow.wat", code=code)
         taken = time.monotonic() - begin
-        assert report["tier"] == "interp", report
         assert taken < 2 * interpreted + 0.5, (words, taken, interpreted)
 
 
 def interrupted(folder):
-    (folder / "slow.wat").write_text(slow_to_compile(10_000_000_000))
-    process = subprocess.Popen([os.environ["GPURUN"], "--device", "cpu", "slow.wat"], cwd=folder,
-                               stderr=subprocess.PIPE)
-    time.sleep(1)
-    begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
-    taken = time.monotonic() - begin
-    assert process.returncode == 130 and taken < 0.5, (process.returncode, taken)
+    """Wherever the compiler is."""
+    (folder / "slow.wat").write_text(slow_to_compile(1_000_000_000_000))
+    for seconds in (0.2, 0.6, 1.0, 1.4, 1.8):
+        process = subprocess.Popen([os.environ["GPURUN"], "--device", "cpu", "slow.wat"], cwd=folder,
+                                   stderr=subprocess.PIPE)
+        time.sleep(seconds)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        taken = time.monotonic() - begin
+        assert process.returncode == 130 and taken < 0.5, (process.returncode, taken)
 
 
 def main():
