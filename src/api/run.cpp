@@ -44,6 +44,14 @@ device::RunControl run_control(const gpurun_config& config) {
     return control;
 }
 
+// What is looked at closely is interpreted, unless somebody wants it otherwise: machine code keeps
+// no variables that are not needed any more, and parks at few places.
+device::Tier tier_of(const gpurun_config& config) {
+    const bool is_looked_at = config.dump || config.is_profiled;
+    return config.tier == device::Tier::automatic && is_looked_at ? device::Tier::interp
+                                                                  : config.tier;
+}
+
 bool is_stopped(const gpurun_config& config) { return config.stop && *config.stop; }
 
 host::Streams streams_of(const gpurun_config& config, std::string* captured) {
@@ -99,7 +107,7 @@ Result<engine::ProgramOptions> program_options(const device::DeviceInfo& device,
     options.limits.stack_slots = config.stack_slots.value_or(options.limits.stack_slots);
     options.limits.heap_words = config.heap_words.value_or(options.limits.heap_words);
     options.limits.is_watched = config.is_watched;
-    options.limits.tier = config.tier;
+    options.limits.tier = tier_of(config);
     options.limits.images = module.images;
     options.is_profiled = config.is_profiled;
     options.host_functions = config.functions;
@@ -211,7 +219,7 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
     job.options.memory_bytes = config.memory_bytes;
     job.options.fuel = config.fuel;
     job.options.is_watched = config.is_watched;
-    job.options.tier = config.tier;
+    job.options.tier = tier_of(config);
     job.options.images = module.images;
     job.options.spoilt = config.spoilt;
     job.options.system = system_options(module, config);

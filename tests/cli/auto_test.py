@@ -93,6 +93,16 @@ def short(folder):
     assert not (folder / "kept").exists()
 
 
+def looked_at(folder):
+    """Dumps have all variables, and profiles all places, even if there is machine code."""
+    subprocess.run([os.environ["GPURUN"], "compile", "spin.wat"], cwd=folder, check=True, capture_output=True)
+    for option in ("--dump", "--profile"):
+        report = same(folder, option, "seen", "--invoke", "spin", "spin.wat", "1000")
+        assert report["tier"] == "interp", report
+    _, report = run(folder, "--tier", "native", "--profile", "seen", "--invoke", "spin", "spin.wat", "1000")
+    assert report["tier"] == "native", report
+
+
 def slow_to_compile(loop):
     """A module with functions that LLVM has work with for long, and one that runs meanwhile."""
     body = """(i64.store (i32.wrap_i64 (local.get 0)) (i64.div_u (local.get 1) (i64.rem_s (local.get 0)
@@ -135,7 +145,7 @@ def interrupted(folder):
 def main():
     passed = failed = 0
     chosen = sys.argv[1:]
-    for test in (switches, traps, fuel, many, map_chunks, short, ends_promptly, interrupted):
+    for test in (switches, traps, fuel, many, map_chunks, short, looked_at, ends_promptly, interrupted):
         if chosen and test.__name__ not in chosen:
             continue
         with tempfile.TemporaryDirectory() as name:
