@@ -13,12 +13,17 @@ add_custom_command(
   DEPFILE ${NATIVE_HOST_BITCODE}.d
   COMMENT "Compiling src/runtime/native_bitcode.cpp for the host"
   VERBATIM)
-# Of GPUs: kernels, with all of the runtime.
-set(NATIVE_BURST_BITCODE ${PROJECT_BINARY_DIR}/native_burst.bc)
-set(NATIVE_SPACE_BITCODE ${PROJECT_BINARY_DIR}/native_space.bc)
-nvptx_compile(${NATIVE_BURST_BITCODE} -march=sm_75 -DGPURUN_NATIVE=1 -c -emit-llvm)
-nvptx_compile(${NATIVE_SPACE_BITCODE} -march=sm_75 -DGPURUN_NATIVE=1 -DGPURUN_SOLO=1 -c -emit-llvm)
-set(native_bitcode_files ${NATIVE_HOST_BITCODE} ${NATIVE_BURST_BITCODE} ${NATIVE_SPACE_BITCODE})
+set(native_bitcode_files ${NATIVE_HOST_BITCODE})
+function(native_nvptx name)
+  set(file ${PROJECT_BINARY_DIR}/native_${name}.bc)
+  nvptx_compile_file(${native_source} ${file} -march=sm_75 -c -emit-llvm ${ARGN})
+  string(TOUPPER NATIVE_${name}_BITCODE variable)
+  set(${variable} ${file} PARENT_SCOPE)
+  set(native_bitcode_files ${native_bitcode_files} ${file} PARENT_SCOPE)
+endfunction()
+native_nvptx(burst)
+native_nvptx(space -DGPURUN_SOLO=1)
+native_nvptx(machine -DGPURUN_LOCAL_STACK=1 -DGPURUN_RESIDENT=1)
 add_custom_target(native_bitcode_files DEPENDS ${native_bitcode_files})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/native_bitcode.cpp.in native_bitcode.cpp @ONLY)
 set_source_files_properties(${PROJECT_BINARY_DIR}/native_bitcode.cpp PROPERTIES

@@ -1,6 +1,7 @@
 // What the host hands to a kernel: device addresses and sizes, and where results go.
 #pragma once
 
+#include "abi/native.h"
 #include "base/ints.h"
 
 namespace gpurun {
@@ -39,7 +40,7 @@ struct BurstPart {
     u64 next;            // u32: first process that no lane has taken
     u64 system;          // system memory, or 0
     u64 lanes_at;        // LaneState for every lane of its warps
-    u64 entries;         // u32[]: by position of the code, native entries; or 0
+    NativeEntries native;
     // Where its processes come from if they have outgrown other slots: words and bytes of those,
     // and MovedProcess for each.
     u64 source_words, source_bytes, moved;
@@ -58,7 +59,7 @@ struct BurstPart {
     u32 is_watched;   // runtime/watch.h
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(BurstPart) == 18 * 8 + 16 * 4 + burst_ranges * 8);
+static_assert(sizeof(BurstPart) == 19 * 8 + 16 * 4 + burst_ranges * 8);
 
 // A lane between two launches: what it has in its slot.
 struct LaneState {
@@ -83,12 +84,6 @@ struct BurstCounters {
     u64 held;              // lanes that still have a process
 };
 
-// Of kernels with machine code.
-struct NativeParams {
-    u32 stack_bytes;  // that a lane has of hardware stack
-    u32 alternates;   // 1: the tiers take turns at every suspension point, to test that
-};
-
 // One launch that runs all processes of its parts to their end.
 struct BurstParams {
     u64 parts;     // BurstPart[]
@@ -96,7 +91,7 @@ struct BurstParams {
     u64 counters;  // BurstCounters
     u32 part_count;
     u32 spoilt;  // the process whose canary is spoilt, to test the watch; ~0: none
-    NativeParams native;
+    NativeParams tier;
 };
 static_assert(sizeof(BurstParams) == 40);
 
@@ -109,10 +104,10 @@ struct SoloParams {
     u32 steps;       // at most so many instructions; 0: no limit
     u32 is_watched;  // runtime/watch.h
     u32 slice_us;    // leaves after that time; 0: not for that
-    u64 entries;     // as in BurstPart
-    NativeParams native;
+    NativeEntries native;
+    NativeParams tier;
 };
-static_assert(sizeof(SoloParams) == 72);
+static_assert(sizeof(SoloParams) == 80);
 
 // What is left of a process of a burst; its result words follow.
 enum ResultWord : u32 {

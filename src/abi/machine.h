@@ -69,10 +69,11 @@ struct ProgramInfo {
     u32 most_frame_slots;  // of its functions
     u32 thread_entry;      // position of wasi_thread_start, or 0: its processes have one thread
     u32 is_watched;
-    u32 padding;
+    u32 alternates;        // as in NativeParams
+    NativeEntries native;  // nothing can be checked of what they say: the host made them
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(ProgramInfo) == 8 + max_program_name + 4 * 8 + 8 * 4 + burst_ranges * 8);
+static_assert(sizeof(ProgramInfo) == 8 + max_program_name + 6 * 8 + 8 * 4 + burst_ranges * 8);
 
 inline constexpr u32 spare_shards = 16;
 
@@ -394,7 +395,9 @@ static_assert(sizeof(Mailbox) % 128 == 0);
 
 struct MachineParams {
     u64 system, pages, mailbox;
-    u64 until;  // ns that it may run before it parks by itself; 0: no limit
+    u64 until;               // ns that it may run before it parks by itself; 0: no limit
+    u32 native_stack_bytes;  // that a lane has of hardware stack, for machine code
+    u32 padding;
 };
 
 // ---- what `Ending` is for shells ---------------------------------------------------

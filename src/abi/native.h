@@ -31,7 +31,24 @@ constexpr u32 native_where(u32 position, u32 handlers, NativeStatus status) {
     return position | u32(status) << native_status_shift | handlers << native_handlers_shift;
 }
 
-// Entries of an image have numbers: what its function `enter` is asked for.
+// Entries of a piece of an image have numbers: what its function `enter` is asked for. An image for
+// GPUs is modules of its own, apart from the runtime's; native_image_name is a kernel in it that
+// writes the addresses of its pieces' `enter`, and calls all of them if it is given nowhere to
+// write to: so the linker knows what it takes to run them.
 inline constexpr const char* native_enter_name = "gpurun_native_enter";
+inline constexpr const char* native_image_name = "gpurun_native_image";
+
+// ---- what kernels are told ---------------------------------------------------------
+
+// Where positions of the code can be entered; addresses of the device, 0: nowhere.
+struct NativeEntries {
+    u64 entry_at;  // u32 for each position: number in `entries`, or 0
+    u64 entries;   // rt::NativeEntry
+};
+
+struct NativeParams {
+    u32 stack_bytes;  // that a lane has of hardware stack
+    u32 alternates;   // 1: the tiers take turns at every suspension point, to test that
+};
 
 }  // namespace gpurun

@@ -234,6 +234,8 @@ gpurun_error* gpurun_machine_load(gpurun_machine* machine, const char* name,
         limits.heap_words = config.heap_words;
         limits.memory_bytes = config.memory_bytes;
         limits.fuel = config.fuel;
+        limits.tier = config.tier;
+        limits.images = module->images;
         *program = TRY(machine->resident->load(name, module->module, limits));
         return {};
     });

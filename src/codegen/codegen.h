@@ -33,10 +33,11 @@ struct Image {
     } seconds;
 };
 
-// What images are for: this machine's CPU, or NVIDIA's GPUs, where a kernel runs many processes
-// (burst) or one (space). Of the latter an image is a single piece: PTX.
-enum class Target : u8 { host, cuda_burst, cuda_space };
-inline constexpr Target targets[] = {Target::host, Target::cuda_burst, Target::cuda_space};
+// What images are for: this machine's CPU, or NVIDIA's GPUs, where stacks lie differently in a
+// burst of many processes, in a space of one, and in a machine. Of the latter an image is PTX.
+enum class Target : u8 { host, cuda_burst, cuda_space, cuda_machine };
+inline constexpr Target targets[] = {Target::host, Target::cuda_burst, Target::cuda_space,
+                                     Target::cuda_machine};
 const char* name_of(Target target);
 
 struct Options {

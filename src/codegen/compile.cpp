@@ -46,10 +46,9 @@ struct Range {
     u32 first, end;  // functions
 };
 
-std::vector<Range> split(const Program& program, const Implementation& target) {
+std::vector<Range> split(const Program& program) {
     std::vector<Range> ranges;
     u32 first = program.module.imported_funcs;
-    if (target.is_kernel()) return {{first, u32(program.module.funcs.size())}};
     u64 taken = 0;
     for (u32 func = first; func < program.module.funcs.size(); func++) {
         taken += program.end_of(func) - program.begin_of(func);
@@ -61,15 +60,18 @@ std::vector<Range> split(const Program& program, const Implementation& target) {
     return ranges;
 }
 
-std::string enter_name(const Implementation& target, usize piece) {
-    return target.is_kernel() ? native_enter_name : format("%s_%zu", native_enter_name, piece);
-}
+std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
 
-void fill(Piece& piece, const Implementation& target, const Range& range, usize number) {
+void fill(Piece& piece, std::span<const Range> ranges, usize number) {
+    const Range& range = ranges[number];
     for (u32 func = range.first; func < range.end; func++)
         if (piece.program().is_compiled[func]) piece.add(func);
     if (number == 0) piece.add_table();
-    piece.finish(enter_name(target, number));
+    piece.finish(enter_name(number));
+    if (number > 0 || !piece.target().is_apart()) return;
+    std::vector<std::string> names;
+    for (usize i = 0; i < ranges.size(); i++) names.push_back(enter_name(i));
+    piece.add_image_kernel(names);
 }
 
 // The runtime's functions are as good as they get.
@@ -110,7 +112,7 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
 }
 
 // The bitcode's functions were made for any machine of the kind; ours are for this one.
-void set_machine(llvm::Module& module, const llvm::TargetMachine& machine) {
+void set_machine(llvm::Module& module, const llvm::TargetMachine& machine, bool is_apart) {
     module.setTargetTriple(machine.getTargetTriple());
     module.setDataLayout(machine.createDataLayout());
     for (llvm::Function& f : module) {
@@ -119,6 +121,8 @@ void set_machine(llvm::Module& module, const llvm::TargetMachine& machine) {
             f.removeFnAttr(name);
         f.removeFnAttr(llvm::Attribute::UWTable);
         if (f.isDeclaration()) continue;
+        // They would be in constant memory, and that is the kernel's, which is another module.
+        if (is_apart) f.addFnAttr("no-jump-tables", "true");
         f.addFnAttr("target-cpu", machine.getTargetCPU());
         f.addFnAttr("target-features", machine.getTargetFeatureString());
     }
@@ -147,14 +151,14 @@ double lap(std::chrono::steady_clock::time_point& since) {
 }
 
 Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
-                                   const Range& range, usize number, bool is_text,
+                                   std::span<const Range> ranges, usize number, bool is_text,
                                    Image::Times& seconds) {
     auto since = std::chrono::steady_clock::now();
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
     Piece piece(program, target);
-    fill(piece, target, range, number);
+    fill(piece, ranges, number);
     llvm::Module& module = piece.module();
-    set_machine(module, *machine);
+    set_machine(module, *machine, target.is_apart());
 #ifndef NDEBUG
     CHECK(!llvm::verifyModule(module, &llvm::errs()));
 #endif
@@ -162,9 +166,9 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
     optimise(piece, *machine);
     seconds.optimise += lap(since);
     Image::Piece made;
-    made.object = TRY(emit(module, *machine, is_text || target.is_kernel()));
+    made.object = TRY(emit(module, *machine, is_text || target.is_apart()));
     seconds.emit += lap(since);
-    made.enter = enter_name(target, number);
+    made.enter = enter_name(number);
     made.entries = piece.entries();
     return made;
 }
@@ -180,7 +184,7 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
         other_cpu = make_host_target(options.cpu);
     }
     const Implementation& target = other_cpu ? *other_cpu : target_of(options.target);
-    const std::vector<Range> ranges = split(program, target);
+    const std::vector<Range> ranges = split(program);
     std::vector<std::optional<Result<Image::Piece>>> made(ranges.size());
     std::vector<Image::Times> times(ranges.size());
     std::atomic<usize> next = 0;
@@ -188,7 +192,7 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
         if (options.is_nice) setpriority(PRIO_PROCESS, id_t(gettid()), niceness);
         for (usize i; (i = next.fetch_add(1)) < ranges.size();) {
             if (options.is_cancelled && options.is_cancelled()) return;
-            made[i] = compile_piece(program, target, ranges[i], i, options.is_text, times[i]);
+            made[i] = compile_piece(program, target, ranges, i, options.is_text, times[i]);
         }
     };
     const usize most =
@@ -217,11 +221,11 @@ Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& c
                             Target wanted) {
     const Program program(module, code);
     const Implementation& target = target_of(wanted);
-    const std::vector<Range> ranges = split(program, target);
+    const std::vector<Range> ranges = split(program);
     std::string text;
     for (usize i = 0; i < ranges.size(); i++) {
         Piece piece(program, target);
-        fill(piece, target, ranges[i], i);
+        fill(piece, ranges, i);
         llvm::raw_string_ostream out(text);
         piece.module().print(out, nullptr);
     }

@@ -94,7 +94,7 @@ public:
             llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
     }
 
-    bool is_kernel() const override { return false; }
+    bool is_apart() const override { return false; }
 
 private:
     std::string cpu_, features_;

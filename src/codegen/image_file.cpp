@@ -47,7 +47,7 @@ private:
 }  // namespace
 
 const char* name_of(Target target) {
-    static constexpr const char* names[] = {"host", "cuda-burst", "cuda-space"};
+    static constexpr const char* names[] = {"host", "cuda-burst", "cuda-space", "cuda-machine"};
     static_assert(std::size(names) == std::size(targets));
     return names[usize(target)];
 }

@@ -1,4 +1,4 @@
-// NVIDIA's GPUs as a target: an image is a kernel with the runtime in it, as PTX.
+// NVIDIA's GPUs as a target: an image is PTX, which the driver assembles.
 #include <mutex>
 
 #include "codegen/target.h"
@@ -9,7 +9,8 @@
 
 // The bitcode that the build embeds.
 extern "C" const gpurun::u8 gpurun_native_burst_bitcode[], gpurun_native_burst_bitcode_end[],
-    gpurun_native_space_bitcode[], gpurun_native_space_bitcode_end[];
+    gpurun_native_space_bitcode[], gpurun_native_space_bitcode_end[],
+    gpurun_native_machine_bitcode[], gpurun_native_machine_bitcode_end[];
 
 namespace gpurun::codegen {
 namespace {
@@ -40,7 +41,7 @@ public:
                                         std::nullopt, llvm::CodeGenOptLevel::Default));
     }
 
-    bool is_kernel() const override { return true; }
+    bool is_apart() const override { return true; }
 
 private:
     std::span<const u8> bitcode_;
@@ -50,7 +51,9 @@ private:
 
 const Implementation& nvptx_target(Target target) {
     static const NvptxTarget burst({gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
-        space({gpurun_native_space_bitcode, gpurun_native_space_bitcode_end});
+        space({gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
+        machine({gpurun_native_machine_bitcode, gpurun_native_machine_bitcode_end});
+    if (target == Target::cuda_machine) return machine;
     return target == Target::cuda_burst ? burst : space;
 }
 

@@ -100,7 +100,6 @@ llvm::Function* Piece::function(u32 func) {
 llvm::Function* Piece::new_function(llvm::FunctionType* type,
                                     llvm::GlobalValue::LinkageTypes linkage,
                                     const std::string& name) {
-    if (target_.is_kernel()) linkage = llvm::Function::InternalLinkage;
     llvm::Function* made = llvm::Function::Create(type, linkage, name, *module_);
     if (linkage == llvm::Function::ExternalLinkage)
         made->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -162,17 +161,42 @@ void Piece::add(u32 func) {
 }
 
 // enter(context, fp, rp, number): arguments and results in slots.
-void Piece::finish(const std::string& enter) {
-    llvm::IRBuilder<> b(context_);
-    llvm::Type* pointer = b.getPtrTy();
-    // A kernel has declared it.
-    llvm::Function* made = module_->getFunction(enter);
-    if (!made)
-        made = llvm::Function::Create(
-            llvm::FunctionType::get(b.getInt32Ty(), {pointer, pointer, pointer, b.getInt32Ty()},
-                                    false),
-            llvm::Function::ExternalLinkage, enter, *module_);
+llvm::Function* Piece::enter(const std::string& name) {
+    if (llvm::Function* found = module_->getFunction(name)) return found;
+    llvm::Type *pointer = llvm::PointerType::get(context_, 0),
+               *word = llvm::Type::getInt32Ty(context_);
+    llvm::Function* made = llvm::Function::Create(
+        llvm::FunctionType::get(word, {pointer, pointer, pointer, word}, false),
+        llvm::Function::ExternalLinkage, name, *module_);
     made->setDoesNotThrow();
+    return made;
+}
+
+void Piece::add_image_kernel(std::span<const std::string> enters) {
+    llvm::IRBuilder<> b(context_);
+    llvm::Function* made =
+        llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(1)}, false),
+                               llvm::Function::ExternalLinkage, native_image_name, *module_);
+    made->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    llvm::Value* to = made->getArg(0);
+    auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, made); };
+    llvm::BasicBlock *first = block("first"), *write = block("write"), *call = block("call");
+    b.SetInsertPoint(first);
+    b.CreateCondBr(b.CreateIsNull(to), call, write);
+    b.SetInsertPoint(write);
+    for (u32 i = 0; i < enters.size(); i++)
+        b.CreateStore(enter(enters[i]), b.CreateConstGEP1_32(b.getPtrTy(), to, i));
+    b.CreateRetVoid();
+    b.SetInsertPoint(call);
+    llvm::Value* nothing = llvm::ConstantPointerNull::get(b.getPtrTy());
+    for (const std::string& name : enters)
+        b.CreateCall(enter(name), {nothing, nothing, nothing, b.getInt32(0)});
+    b.CreateRetVoid();
+}
+
+void Piece::finish(const std::string& name) {
+    llvm::IRBuilder<> b(context_);
+    llvm::Function* made = enter(name);
     functions_.push_back(made);
     auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, made); };
     llvm::BasicBlock *first = block("first"), *nowhere = block("nowhere");
@@ -225,11 +249,38 @@ void Piece::finish(const std::string& enter) {
         b.CreateRet(status);
     }
 
+    if (target_.is_apart()) call_by_address();
     take_runtime();
-    if (target_.is_kernel()) made->setLinkage(llvm::Function::InternalLinkage);
 }
 
-// Of the runtime's functions, those that nothing uses go; the others become ours. Kernels stay.
+// Where the runtime is another module its functions are found by way of the context, which is the
+// first argument of all.
+void Piece::call_by_address() {
+    u32 number = 0;
+    for (const char* name : {
+#define NATIVE_CALL(name) #name,
+#include "abi/native_calls.def"
+         }) {
+        llvm::Function* f = runtime(name);
+        const u32 index = number++;
+        if (f->use_empty()) continue;
+        llvm::IRBuilder<> b(llvm::BasicBlock::Create(context_, "", f));
+        llvm::Value* target =
+            b.CreateCall(runtime("native_call_at"), {f->getArg(0), b.getInt32(index)});
+        llvm::SmallVector<llvm::Value*, 8> arguments;
+        for (llvm::Argument& argument : f->args()) arguments.push_back(&argument);
+        llvm::CallInst* call = b.CreateCall(f->getFunctionType(), target, arguments);
+        call->setAttributes(f->getAttributes());
+        if (call->getType()->isVoidTy())
+            b.CreateRetVoid();
+        else
+            b.CreateRet(call);
+        f->setLinkage(llvm::Function::InternalLinkage);
+        f->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+// Of the runtime's functions, those that nothing uses go; the others become ours.
 void Piece::take_runtime() {
     for (const char* name : {"llvm.compiler.used", "llvm.used"})
         if (llvm::GlobalVariable* used = module_->getNamedGlobal(name)) used->eraseFromParent();
@@ -239,17 +290,19 @@ void Piece::take_runtime() {
     for (bool is_done = false; !is_done;) {
         is_done = true;
         for (llvm::Function& f : module_->functions()) {
-            const bool is_kernel = f.getCallingConv() == llvm::CallingConv::PTX_Kernel;
-            if (!f.isMaterializable() || (f.use_empty() && !is_kernel)) continue;
+            if (!f.isMaterializable() || f.use_empty()) continue;
             CHECK(!f.materialize());
             f.setComdat(nullptr);
-            if (!is_kernel) f.setLinkage(llvm::GlobalValue::InternalLinkage);
+            f.setLinkage(llvm::GlobalValue::InternalLinkage);
             is_done = false;
         }
     }
     for (llvm::Function& f : llvm::make_early_inc_range(module_->functions()))
         if (f.isMaterializable()) f.eraseFromParent();
     CHECK(!module_->materializeAll());
+    for (llvm::GlobalVariable& global : module_->globals())
+        if (global.hasInitializer() && global.getName() != table_name)
+            global.setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 
 }  // namespace gpurun::codegen

@@ -34,10 +34,13 @@ public:
     void finish(const std::string& enter);
     // The table by which call_indirect finds functions; in one of the pieces.
     void add_table();
+    // The kernel native_image_name, where images are loaded apart; in one of the pieces.
+    void add_image_kernel(std::span<const std::string> enters);
 
     llvm::LLVMContext& context() { return context_; }
     llvm::Module& module() { return *module_; }
     const Program& program() const { return program_; }
+    const Implementation& target() const { return target_; }
     const std::vector<u32>& entries() const { return entry_positions_; }
     // Those that were made here; the others are the runtime's.
     const std::vector<llvm::Function*>& functions() const { return functions_; }
@@ -59,6 +62,8 @@ private:
 
     llvm::Function* new_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
                                  const std::string& name);
+    llvm::Function* enter(const std::string& name);
+    void call_by_address();
     void take_runtime();
 
     const Program& program_;

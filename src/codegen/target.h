@@ -15,13 +15,13 @@ namespace gpurun::codegen {
 class Implementation {
 public:
     virtual ~Implementation() = default;
-    // The runtime's inline functions (runtime/native_bitcode.cpp), and the kernel if it is one.
+    // The runtime's inline functions (runtime/native_bitcode.cpp).
     virtual std::span<const u8> bitcode() const = 0;
     // One for each thread that compiles.
     virtual Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const = 0;
-    // Whether an image is one piece with all of the runtime in it, as assembly; else it is objects
-    // that are linked with the runtime.
-    virtual bool is_kernel() const = 0;
+    // Whether an image is loaded apart from the runtime, as assembly, and reaches that by addresses
+    // in its context; else it is objects that are linked with the runtime.
+    virtual bool is_apart() const = 0;
 };
 
 const Implementation& host_target();

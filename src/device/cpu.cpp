@@ -509,7 +509,8 @@ public:
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
         return make_cpu_space(sizes);
     }
-    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image) override {
+    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
+                                                          codegen::Target) override {
         return CpuNativeCode::make(image);
     }
 

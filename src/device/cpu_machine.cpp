@@ -5,8 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <deque>
 #include <thread>
 
+#include "device/cpu_native.h"
 #include "runtime/platform.h"
 
 namespace gpurun::device {
@@ -18,8 +20,12 @@ class CpuMachine final : public Machine {
 public:
     CpuMachine(u8* system, u8* pages, u32 warps, RunWarp* run)
         : mailbox_(std::make_unique<PagedMailbox>()),
-          params_{reinterpret_cast<u64>(system), reinterpret_cast<u64>(pages),
-                  reinterpret_cast<u64>(mailbox_.get()), 0},
+          params_{reinterpret_cast<u64>(system),
+                  reinterpret_cast<u64>(pages),
+                  reinterpret_cast<u64>(mailbox_.get()),
+                  0,
+                  0,
+                  0},
           warps_(warps),
           run_(run) {}
 
@@ -37,7 +43,7 @@ public:
         running_.store(warps_, std::memory_order_relaxed);
         for (u32 warp = 0; warp < warps_; warp++)
             threads_.emplace_back([this, warp] {
-                run_(params_, warp);
+                run_(params_, warp, stack_limit());
                 // The last one to leave: pairs with has_parked.
                 if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
                     rt::ring_bell(&mailbox_->bell);
@@ -65,10 +71,23 @@ public:
         rt::ring_bell(&mailbox_->bell);
     }
 
+    Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words) override {
+        Native& made = native_.emplace_back(code_words);
+        for (const NativePart& part : parts) made.table.add(part);
+        const rt::NativeTable table = made.table.table();
+        return NativeEntries{reinterpret_cast<u64>(table.entry_at),
+                             reinterpret_cast<u64>(table.entries)};
+    }
+
     Result<bool> has_parked() override { return running_.load(std::memory_order_acquire) == 0; }
 
 private:
     struct alignas(4096) PagedMailbox : Mailbox {};
+    struct Native {
+        explicit Native(u64 code_words) : entry_at(code_words), table(entry_at.data()) {}
+        std::vector<u32> entry_at;
+        CpuNativeTable table;
+    };
 
     bool is_over(u32 seen) const {
         return __atomic_load_n(&mailbox_->bell, __ATOMIC_ACQUIRE) != seen ||
@@ -99,6 +118,7 @@ private:
     const MachineParams params_;
     const u32 warps_;
     RunWarp* const run_;
+    std::deque<Native> native_;  // of programs: their places stay
     std::vector<std::thread> threads_;
     std::chrono::microseconds spin_{0};
     std::atomic<bool> is_woken_ = false;

@@ -7,7 +7,7 @@ namespace gpurun::device {
 
 // What each warp of a launch does: rt::run_machine (runtime/scheduler.h), or what a test has
 // instead of it.
-using RunWarp = void(const MachineParams& params, u32 warp);
+using RunWarp = void(const MachineParams& params, u32 warp, u8* stack_limit);
 
 std::unique_ptr<Machine> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run);
 

@@ -17,11 +17,6 @@ namespace {
 constexpr u32 gang_registers = 64;
 constexpr u32 resident_registers = gang_registers;
 constexpr u32 solo_registers = 255;
-// Machine code has more to keep in registers than the interpreter.
-constexpr u32 native_registers = 128;
-// Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
-// could be resident.
-constexpr u32 native_stack_bytes = 16 << 10;
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
@@ -69,47 +64,56 @@ Result<void> CudaDevice::open() {
 }
 
 // Assembled by the driver once for a chip and a driver version, then kept in the cache.
+Result<std::vector<u8>> CudaDevice::assemble(const std::string& id,
+                                             std::span<const std::string_view> ptx,
+                                             u32 max_registers) {
+    image::Cache cache(image::Cache::default_folder());
+    std::string key = format("kernel %s/%u driver %d chip %u", id.c_str(), max_registers,
+                             driver_.version, info_.capability);
+    if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
+    constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_split_compile = 33;
+    char log[4096] = {};
+    int options[] = {jit_max_registers, jit_log, jit_log_size, jit_split_compile};
+    // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
+    // cores.
+    unsigned count = driver_.version >= 12000 ? 4 : 3;
+    auto value = [](usize v) { return reinterpret_cast<void*>(v); };
+    void* values[] = {value(max_registers), log, value(sizeof log - 1), value(0)};
+    Handle link = nullptr;
+    TRY(check(driver_.link_create(count, options, values, &link), "starting the assembler"));
+    constexpr int input_ptx = 1;
+    cuda::Status status = 0;
+    for (std::string_view text : ptx) {
+        if (status != 0) break;
+        status = driver_.link_add(link, input_ptx, const_cast<char*>(text.data()), text.size() + 1,
+                                  id.c_str(), 0, nullptr, nullptr);
+    }
+    void* image = nullptr;
+    usize size = 0;
+    if (status == 0) status = driver_.link_complete(link, &image, &size);
+    std::vector<u8> cubin;
+    if (status == 0) {
+        const u8* bytes = static_cast<const u8*>(image);
+        cubin.assign(bytes, bytes + size);
+    }
+    driver_.link_destroy(link);
+    if (status != 0) {
+        Error error = std::move(check(status, "assembling PTX")).error();
+        if (log[0]) error.message += format(": %s", log);
+        return error;
+    }
+    cache.put(key, cubin);
+    return cubin;
+}
+
 Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
                                          u32 max_registers) {
-    std::string id =
-        format("%s/%016llx/%u", name, (unsigned long long)image::hash(ptx), max_registers);
+    std::string id = format("%s/%016llx", name, (unsigned long long)image::hash(ptx));
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
-    image::Cache cache(image::Cache::default_folder());
-    std::string key =
-        format("kernel %s driver %d chip %u", id.c_str(), driver_.version, info_.capability);
-    std::optional<std::vector<u8>> cubin = cache.get(key);
-    if (!cubin) {
-        constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_split_compile = 33;
-        char log[4096] = {};
-        int options[] = {jit_max_registers, jit_log, jit_log_size, jit_split_compile};
-        // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
-        // cores.
-        unsigned count = driver_.version >= 12000 ? 4 : 3;
-        auto value = [](usize v) { return reinterpret_cast<void*>(v); };
-        void* values[] = {value(max_registers), log, value(sizeof log - 1), value(0)};
-        Handle link = nullptr;
-        TRY(check(driver_.link_create(count, options, values, &link), "starting the assembler"));
-        constexpr int input_ptx = 1;
-        cuda::Status status = driver_.link_add(link, input_ptx, const_cast<char*>(ptx.data()),
-                                               ptx.size() + 1, name, 0, nullptr, nullptr);
-        void* image = nullptr;
-        usize size = 0;
-        if (status == 0) status = driver_.link_complete(link, &image, &size);
-        if (status == 0) {
-            const u8* bytes = static_cast<const u8*>(image);
-            cubin.emplace(bytes, bytes + size);
-        }
-        driver_.link_destroy(link);
-        if (status != 0) {
-            Error error = std::move(check(status, "assembling the runtime")).error();
-            if (log[0]) error.message += format(": %s", log);
-            return error;
-        }
-        cache.put(key, *cubin);
-    }
+    const std::vector<u8> cubin = TRY(assemble(id, {&ptx, 1}, max_registers));
     Kernel made;
-    TRY(check(driver_.module_load(&made.module, cubin->data()), "loading the runtime"));
+    TRY(check(driver_.module_load(&made.module, cubin.data()), "loading the runtime"));
     Kernel& kernel = kernels_[id] = made;
     TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
     DevicePointer record = 0, record_at = checks_.at();
@@ -120,6 +124,7 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     TRY(check(driver_.stream_synchronize(stream_), "writing a kernel's variable"));
     constexpr int attribute_local_bytes = 3;
     int blocks = 0, local_bytes = 0;
+    kernel.registers = TRY(registers_of(kernel.function));
     TRY(check(driver_.function_attribute(&local_bytes, attribute_local_bytes, kernel.function),
               "asking for local memory"));
     TRY(check(driver_.occupancy(&blocks, kernel.function, block_lanes, 0),
@@ -134,29 +139,6 @@ Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
 }
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
     return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
-}
-Result<const Kernel*> CudaDevice::native_kernel(const NativeCode& code, bool is_burst) {
-    constexpr int limit_stack_size = 0;
-    TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes),
-              "asking for hardware stack"));
-    const auto& image = static_cast<const CudaNativeCode&>(code);
-    return is_burst ? kernel("gpurun_burst", image.ptx(), native_registers)
-                    : kernel("gpurun_solo", image.ptx(), solo_registers);
-}
-NativeParams CudaDevice::native_params(device::Tier tier) const {
-    return {native_stack_bytes, tier == Tier::alternate};
-}
-Result<Buffer> CudaDevice::upload_entries(const NativePart& part, u64 code_words) {
-    std::vector<u32> entry_at(code_words);
-    const std::span<const u32> entries = static_cast<const CudaNativeCode&>(*part.code).entries();
-    for (u32 i = 0; i < entries.size(); i++) entry_at[part.begin + entries[i]] = i + 1;
-    Buffer buffer = TRY(upload(std::span<const u32>(entry_at), "entries of machine code"));
-    TRY(synchronize("writing entries of machine code"));
-    return buffer;
-}
-Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen::Image& image) {
-    CHECK(image.pieces.size() == 1);
-    return std::shared_ptr<const NativeCode>(std::make_shared<CudaNativeCode>(image.pieces[0]));
 }
 Result<const Kernel*> CudaDevice::resident_kernel() {
     return kernel("gpurun_resident", resident_ptx(info_.capability), resident_registers);
@@ -213,11 +195,10 @@ public:
           tier_(sizes.tier),
           is_watched_(sizes.is_watched) {}
 
-    // A kernel has one image: with several modules the last has machine code.
     Result<void> use_native(const NativePart& part) override {
-        native_ = TRY(device_.native_kernel(*part.code, false));
-        entries_ = TRY(device_.upload_entries(part, code_words_));
-        native_code_ = part.code;
+        native_ = TRY(device_.native_kernel(codegen::Target::cuda_space));
+        native_parts_.push_back(part);
+        entries_ = TRY(device_.upload_entries(native_parts_, code_words_));
         return {};
     }
     Result<void> write_code(u32 position, std::span<const u64> words) override {
@@ -267,7 +248,7 @@ private:
                           steps,
                           is_watched_,
                           u32(control.slice.count()),
-                          entries_.at(),
+                          entries_.addresses,
                           device_.native_params(tier_)};
         TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
@@ -278,12 +259,13 @@ private:
 
     CudaDevice& device_;
     const Kernel& kernel_;
-    Buffer code_, words_, bytes_, entries_;
+    Buffer code_, words_, bytes_;
+    UploadedEntries entries_;
     DevicePointer system_;
     u64 code_words_;
     device::Tier tier_;
     const Kernel* native_ = nullptr;
-    std::shared_ptr<const NativeCode> native_code_;
+    std::vector<NativePart> native_parts_;
     bool is_watched_;
 };
 

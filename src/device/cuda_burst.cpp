@@ -63,7 +63,8 @@ void spread(std::vector<Plan>& plans, std::span<const u64> processes, u64 reside
 
 // What a part has on the device from its first process to its last.
 struct PartMemory {
-    Buffer code, arguments, results, entries;
+    Buffer code, arguments, results;
+    UploadedEntries entries;
 };
 
 // Processes of a part, all in slots of one size.
@@ -158,8 +159,7 @@ public:
             m.code = TRY(device_.upload(std::span<const u64>(part.code), "code"));
             m.arguments = TRY(device_.upload(std::span<const u32>(part.arguments), "arguments"));
             m.results = TRY(device_.allocate_zeroed(u64(part.processes) * stride * 4, "results"));
-            if (is_native())
-                m.entries = TRY(device_.upload_entries(part.native[0], part.code.size()));
+            if (is_native()) m.entries = TRY(device_.upload_entries(part.native, part.code.size()));
             first->levels[i].part = i;
             processes.push_back(part.processes);
         }
@@ -181,8 +181,10 @@ public:
     }
 
 private:
-    // One kernel runs all parts, and has one image.
-    bool is_native() const { return parts_.size() == 1 && parts_[0].native.size() == 1; }
+    // One kernel runs all parts, those without machine code too.
+    bool is_native() const {
+        return std::ranges::any_of(parts_, [](const Burst& part) { return !part.native.empty(); });
+    }
 
     // ---- sizes ---------------------------------------------------------------------
 
@@ -276,7 +278,7 @@ private:
         row.next = level.next.at();
         row.system = address_of(part.system);
         row.lanes_at = level.lanes.at();
-        row.entries = m.entries.at();
+        row.native = m.entries.addresses;
         if (source) {
             row.source_words = source->words.at();
             row.source_bytes = source->bytes.at();
@@ -318,7 +320,7 @@ private:
             level.slot = lay_out(part, size_of(part, tier.number, free));
             is_deep |= level.slot.stack_end - level.slot.stack > gang_stack_slots;
         }
-        tier.gang = is_native() ? TRY(device_.native_kernel(*parts_[0].native[0].code, true))
+        tier.gang = is_native() ? TRY(device_.native_kernel(codegen::Target::cuda_burst))
                                 : TRY(device_.gang_kernel(is_deep));
         if (!TRY(plan(tier, processes))) return false;
         for (Level& level : tier.levels) {

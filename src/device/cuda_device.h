@@ -167,7 +167,13 @@ private:
 
 struct Kernel {
     Handle module = nullptr, function = nullptr;
-    u32 local_bytes = 0, blocks_per_multiprocessor = 0;
+    u32 local_bytes = 0, blocks_per_multiprocessor = 0, registers = 0;
+};
+
+// NativeEntries, and the memory that they are in.
+struct UploadedEntries {
+    Buffer memory;
+    NativeEntries addresses = {};
 };
 
 // ---- the device --------------------------------------------------------------------
@@ -197,10 +203,13 @@ public:
     }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
-    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image) override;
+    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
+                                                          codegen::Target target) override;
     codegen::Target native_target(bool for_bursts) const override {
         return for_bursts ? codegen::Target::cuda_burst : codegen::Target::cuda_space;
     }
+    codegen::Target machine_target() const override { return codegen::Target::cuda_machine; }
+    bool loads_beside_machine() const override { return false; }
     Result<MachineShape> machine_shape() override;
     Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
                                                   SystemMemory& pages) override;
@@ -255,11 +264,20 @@ public:
     }
 
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
-    // With machine code of a module.
-    Result<const Kernel*> native_kernel(const NativeCode& code, bool is_burst);
-    // Where the code can be entered natively, by position; and the rest of what such a kernel is
-    // told.
-    Result<Buffer> upload_entries(const NativePart& part, u64 code_words);
+    // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others.
+    Result<std::vector<u8>> assemble(const std::string& id, std::span<const std::string_view> ptx,
+                                     u32 max_registers);
+    Result<u32> registers_of(Handle function) const {
+        constexpr int attribute_registers = 4;
+        int count = 0;
+        TRY(check(driver_.function_attribute(&count, attribute_registers, function),
+                  "asking for registers"));
+        return u32(count);
+    }
+    // One that runs machine code of such images.
+    Result<const Kernel*> native_kernel(codegen::Target target);
+    // Where the code can be entered natively; and the rest of what such a kernel is told.
+    Result<UploadedEntries> upload_entries(std::span<const NativePart> parts, u64 code_words);
     NativeParams native_params(Tier tier) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
@@ -309,17 +327,26 @@ private:
     std::map<std::string, Kernel> kernels_;
 };
 
-// An image: PTX, which becomes a kernel when it is wanted.
+// An image that has been loaded beside the kernels.
 class CudaNativeCode final : public NativeCode {
 public:
-    explicit CudaNativeCode(const codegen::Image::Piece& piece)
-        : ptx_(piece.object.begin(), piece.object.end()), entries_(piece.entries) {}
-    std::string_view ptx() const { return ptx_; }
-    std::span<const u32> entries() const { return entries_; }
+    // The device's account outlives it.
+    CudaNativeCode(const Driver& driver, const Account& account, Handle module)
+        : driver_(driver), account_(account), module_(module) {}
+    ~CudaNativeCode() override {
+        if (!account_.is_lost) driver_.module_unload(module_);
+    }
+    struct Entry {
+        u32 position;  // relative to the module's code
+        u32 number;
+        DevicePointer enter;
+    };
+    std::vector<Entry> entries;
 
 private:
-    std::string ptx_;
-    std::vector<u32> entries_;
+    const Driver& driver_;
+    const Account& account_;
+    Handle module_;
 };
 
 // A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by

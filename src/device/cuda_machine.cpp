@@ -120,7 +120,12 @@ public:
         : device_(device),
           driver_(device.driver()),
           kernel_(kernel),
-          params_{system, pages, 0, device.info().has_watchdog ? watched_ns : 0},
+          params_{system,
+                  pages,
+                  0,
+                  device.info().has_watchdog ? watched_ns : 0,
+                  device.native_params(Tier::native).stack_bytes,
+                  0},
           signals_(std::make_shared<Signals>(driver_)) {}
 
     ~CudaMachine() override {
@@ -228,6 +233,13 @@ public:
         signals_->has_changed.notify_all();
     }
 
+    Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words) override {
+        TRY(check(driver_.context_set(signals_->context), "using the context"));
+        native_.push_back(
+            {{parts.begin(), parts.end()}, TRY(device_.upload_entries(parts, code_words))});
+        return native_.back().entries.addresses;
+    }
+
     Result<bool> has_parked() override {
         std::lock_guard lock(signals_->mutex);
         if (!signals_->has_ended) return false;
@@ -236,6 +248,11 @@ public:
     }
 
 private:
+    struct Native {
+        std::vector<NativePart> parts;
+        UploadedEntries entries;
+    };
+
     Result<void> check(cuda::Status status, const char* what) const {
         return driver_.check(status, what);
     }
@@ -263,6 +280,7 @@ private:
     std::shared_ptr<Signals> signals_;
     Mailbox* mailbox_ = nullptr;
     Handle stream_ = nullptr;
+    std::vector<Native> native_;  // of programs
     std::vector<std::thread> threads_;
     std::chrono::microseconds spin_{0};
 };

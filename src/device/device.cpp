@@ -12,11 +12,18 @@ Result<void> Space::use_native(const NativePart&) {
     return Error{"this device has no native tier"};
 }
 
-Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Image&) {
+Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Image&,
+                                                              codegen::Target) {
     return Error{info().id + " has no native tier; --tier interp runs there"};
 }
 
 codegen::Target Device::native_target(bool) const { return codegen::Target::host; }
+codegen::Target Device::machine_target() const { return codegen::Target::host; }
+bool Device::loads_beside_machine() const { return true; }
+
+Result<NativeEntries> Machine::use_native(std::span<const NativePart>, u64) {
+    return Error{"this device's machines have no native tier; --tier interp runs there"};
+}
 
 Result<std::unique_ptr<Device>> open_device(std::string_view id) {
     if (id == "cpu") return make_cpu_device();

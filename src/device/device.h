@@ -188,6 +188,9 @@ public:
     // How long wait() looks at the bell before it sleeps; not at all unless told.
     virtual void set_spin(std::chrono::microseconds time) = 0;
     virtual void wake() = 0;
+    // Where code of a program can be entered natively. Where the device loads nothing while it
+    // runs: not then. An Error where there is no native tier.
+    virtual Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words);
     // Has the launch ended? What was wrong with it, if anything. True before the first launch.
     virtual Result<bool> has_parked() = 0;
 };
@@ -212,12 +215,17 @@ public:
     virtual Result<void> prepare(bool for_bursts) = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
-    // An image that was compiled for native_target(). An Error where there is no native tier.
-    virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image);
+    // An image that was compiled for `target`, one of its own. An Error where there is no native
+    // tier.
+    virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
+                                                                  codegen::Target target);
     virtual codegen::Target native_target(bool for_bursts) const;
     // Whether machine code can come while something runs here: by Space::use_native() and
     // Burst::late_native.
     virtual bool takes_late_native() const { return false; }
+    virtual codegen::Target machine_target() const;
+    // Whether images can be loaded, and memory be allocated, while a machine runs.
+    virtual bool loads_beside_machine() const;
     // What a resident launch would have here. From then on info().memory_free is what its system
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;

@@ -10,6 +10,9 @@ namespace gpurun {
 std::string_view gang_ptx(unsigned capability, bool is_deep);
 // gpurun_solo; deep: for stacks that use more than stack_window.
 std::string_view solo_ptx(bool is_deep);
+// The same for machine code, which is loaded apart from them.
+std::string_view native_gang_ptx();
+std::string_view native_solo_ptx();
 // gpurun_resident.
 std::string_view resident_ptx(unsigned capability);
 

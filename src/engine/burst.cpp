@@ -32,6 +32,7 @@ StoreOptions store_options(const wasm::Module& module, const BurstOptions& optio
     store.is_watched = options.is_watched;
     store.tier = options.tier;
     store.images = options.images;
+    store.is_for_machine = options.is_for_machine;
     store.stack_slots = options.stack_slots.value_or(store.stack_slots);
     store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
     store.memory_bytes = options.memory_bytes.value_or(store.memory_bytes);

@@ -23,6 +23,7 @@ struct BurstOptions {
     bool is_watched = false;  // as in StoreOptions
     device::Tier tier = device::Tier::interp;
     std::shared_ptr<Images> images;  // of the job's module
+    bool is_for_machine = false;     // its template, to be exact
     u32 spoilt = ~u32{0};            // the process whose watch must fail, to test that
     // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are
     // any, are one for each process.

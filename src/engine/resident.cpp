@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "device/slot_layout.h"
+#include "engine/images.h"
 #include "host/harvest.h"
 
 namespace gpurun::engine {
@@ -159,8 +160,16 @@ Result<void> Resident::boot() {
     machine_->set_spin(options_.spin);
     booted_ = steady_clock::now();
     cpu_at_boot_ = cpu_seconds();
+    return {};
+}
+
+// With the first message: what programs need of the device before has been loaded by then.
+Result<void> Resident::begin() {
+    if (is_begun_) return {};
+    if (is_stopping_) return Error{"the machine was stopped"};
     TRY(machine_->launch());
     launches_ = 1;
+    is_begun_ = true;
     thread_ = std::thread([this] { pump(); });
     return {};
 }
@@ -171,7 +180,11 @@ Resident::~Resident() {
 
 Result<void> Resident::stop() {
     if (is_stopped_.exchange(true)) return {};
-    is_stopping_ = true;
+    {
+        std::scoped_lock lock(sending_, mutex_);
+        is_stopping_ = true;
+        changed_.notify_all();
+    }
     if (mailbox_) mailbox_->set_stop(stop_park);
     if (machine_) machine_->wake();
     if (thread_.joinable()) thread_.join();
@@ -221,6 +234,7 @@ Result<void> Resident::post(Outgoing message) {
     {
         std::lock_guard lock(sending_);
         if (is_gone_) return Error{"the machine was stopped"};
+        TRY(begin());
         if (unsent_.empty() && TRY(send(message))) return {};
         unsent_.push_back(std::move(message));
         has_unsent_ = true;
@@ -238,12 +252,26 @@ Result<void> Resident::flush() {
 
 // ---- programs and processes --------------------------------------------------------
 
-Result<u32> Resident::load(const std::string& name,
-                           const std::shared_ptr<const wasm::Module>& module,
-                           const ProgramLimits& limits) {
-    if (name.empty() || name.size() > max_program_name)
-        return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes", name.c_str(),
-                            max_program_name)};
+// Where a machine has to park for machine code, that is made before, for it may take long; and it
+// does not park for a program that may be interpreted if there is none.
+Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
+                                           const ProgramLimits& limits) {
+    if (limits.tier == device::Tier::interp || device_.loads_beside_machine() || !limits.images)
+        return limits.tier;
+    const codegen::Target target = device_.machine_target();
+    const bool is_metered = limits.fuel.has_value();
+    const translate::Code code = TRY(translate::translate(module, {.metered = is_metered}));
+    if (limits.tier == device::Tier::automatic)
+        return limits.images->find(target, is_metered, code) ? limits.tier : device::Tier::interp;
+    TRY(limits.images->get(target, is_metered, code));
+    return limits.tier;
+}
+
+// Its template as a burst of one, and what of `info` is known of it by its module.
+Result<device::Burst> Resident::make_program(Program& program,
+                                             const std::shared_ptr<const wasm::Module>& module,
+                                             const ProgramLimits& limits, device::Tier tier,
+                                             ProgramInfo& info) {
     BurstOptions options;
     options.function = "_start";
     options.stack_slots = limits.stack_slots;
@@ -253,22 +281,51 @@ Result<u32> Resident::load(const std::string& name,
     options.is_watched = options_.is_watched;
     options.system.mounts = options_.system.mounts;
     options.system.seed = options_.system.seed;
+    options.tier = tier;
+    options.images = limits.images;
+    options.is_for_machine = true;
+    program.made = TRY(make_template(module, options, {}, &device_));
+    Store& store = *program.made.store;
+    if (!store.type_of(program.made.func).params.empty() ||
+        !store.type_of(program.made.func).results.empty())
+        return Error{"_start has parameters or results, so it is not a program"};
+    device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
+    burst.stack_slots &= ~u32{1};  // what follows is aligned
+    info.most_frame_slots = TRY(store.most_frame_slots());
+    std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
+    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
+        return it.module == "wasi" && it.name == "thread-spawn";
+    });
+    if (spawns_threads && start && start->kind == wasm::ExternKind::func)
+        info.thread_entry = store.entry_of(*start);
+    if (!burst.native.empty())
+        info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
+    info.alternates = tier == device::Tier::alternate;
+    return burst;
+}
+
+Result<u32> Resident::load(const std::string& name,
+                           const std::shared_ptr<const wasm::Module>& module,
+                           const ProgramLimits& limits) {
+    if (name.empty() || name.size() > max_program_name)
+        return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes", name.c_str(),
+                            max_program_name)};
     auto program = std::make_unique<Program>();
     program->name = name;
     program->fuel = limits.fuel;
-    program->made = TRY(make_template(module, options, {}, nullptr));
-    Store& store = *program->made.store;
-    if (!store.type_of(program->made.func).params.empty() ||
-        !store.type_of(program->made.func).results.empty())
-        return Error{"_start has parameters or results, so it is not a program"};
-    device::Burst burst = TRY(store.make_burst(program->made.func, {}, 1));
-    burst.stack_slots &= ~u32{1};  // what follows is aligned
-    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
-    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
-
     ProgramInfo info{};
     info.name_length = u32(name.size());
     std::ranges::copy(name, info.name);
+    std::unique_lock one_at_a_time(loading_);
+    const device::Tier tier = TRY(choose_tier(*module, limits));
+    const bool pauses = tier != device::Tier::interp && !device_.loads_beside_machine();
+    if (pauses) TRY(pause());
+    Result<device::Burst> made = make_program(*program, module, limits, tier, info);
+    if (pauses) resume();
+    one_at_a_time.unlock();
+    const device::Burst burst = TRY(std::move(made));
+    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
+    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
     info.code_bytes = burst.code.size() * sizeof(u64);
     info.template_words = slot.words.size();
     info.template_bytes = bytes.size();
@@ -277,13 +334,6 @@ Result<u32> Resident::load(const std::string& name,
     info.stack = slot.stack;
     info.stack_end = slot.stack_end;
     info.most_stack_slots = burst.stack_slots;
-    info.most_frame_slots = TRY(store.most_frame_slots());
-    std::optional<Extern> start = store.find_export(*program->made.instance, "wasi_thread_start");
-    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
-        return it.module == "wasi" && it.name == "thread-spawn";
-    });
-    if (spawns_threads && start && start->kind == wasm::ExternKind::func)
-        info.thread_entry = store.entry_of(*start);
     info.is_watched = burst.is_watched;
     std::ranges::copy(slot.ranges, info.ranges);
 
@@ -421,6 +471,27 @@ void Resident::fail(const Error& error) {
     changed_.notify_all();
 }
 
+// Has it parked until resume(). Nothing to do if it was never launched.
+Result<void> Resident::pause() {
+    {
+        std::lock_guard lock(sending_);
+        if (!is_begun_) return {};
+    }
+    wants_pause_ = true;
+    mailbox_->set_stop(stop_park);
+    machine_->wake();
+    TRY(wait_for({}, nullptr, [&] { return is_paused_; }));
+    return {};
+}
+
+void Resident::resume() {
+    if (!wants_pause_) return;
+    std::lock_guard lock(mutex_);
+    if (!is_stopping_) mailbox_->set_stop(stop_none);
+    wants_pause_ = false;
+    changed_.notify_all();
+}
+
 void Resident::pump() {
     constexpr std::chrono::microseconds retry(500);  // of what found no room
     std::optional<steady_clock::time_point> give_up;
@@ -432,10 +503,12 @@ void Resident::pump() {
         if (!TRY(goes_on())) return false;
         std::optional<steady_clock::time_point> deadline;
         if (has_unsent_) deadline = steady_clock::now() + retry;
-        if (is_stopping_) {
+        if (is_stopping_ || wants_pause_) {
             if (!give_up) give_up = steady_clock::now() + park_patience;
             if (steady_clock::now() > *give_up) return Error{"the machine does not park"};
             deadline = deadline ? std::min(*deadline, *give_up) : *give_up;
+        } else {
+            give_up.reset();
         }
         TRY(machine_->wait(bell, deadline));
         return true;
@@ -447,10 +520,17 @@ void Resident::pump() {
     }
 }
 
-// Where it parked by itself it is launched again.
+// Where it parked by itself, or for a while, it is launched again.
 Result<bool> Resident::goes_on() {
     if (!TRY(machine_->has_parked())) return true;
     TRY(take_messages());  // its last ones
+    if (wants_pause_) {
+        std::unique_lock lock(mutex_);
+        is_paused_ = true;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return !wants_pause_ || is_stopping_; });
+        is_paused_ = false;
+    }
     if (is_stopping_) return false;
     launches_++;
     TRY(machine_->launch());

@@ -45,6 +45,8 @@ struct ResidentOptions {
 struct ProgramLimits {
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
+    device::Tier tier = device::Tier::interp;
+    std::shared_ptr<Images> images = {};  // of the module
 };
 
 struct SpawnOptions {
@@ -87,6 +89,7 @@ public:
     ~Resident();
 
     // Brings a program: how it is called there, and its number here. Any thread, as all below.
+    // Where machine code cannot be loaded beside a kernel that runs, the machine parks meanwhile.
     Result<u32> load(const std::string& name, const std::shared_ptr<const wasm::Module>& module,
                      const ProgramLimits& limits);
     std::string name_of(u32 program);  // empty: there is none of that number
@@ -152,6 +155,14 @@ private:
     Resident(device::Device& device, const ResidentOptions& options)
         : device_(device), options_(options) {}
     Result<void> boot();
+    Result<void> begin();
+    Result<void> pause();
+    void resume();
+    Result<device::Burst> make_program(Program& program,
+                                       const std::shared_ptr<const wasm::Module>& module,
+                                       const ProgramLimits& limits, device::Tier tier,
+                                       ProgramInfo& info);
+    Result<device::Tier> choose_tier(const wasm::Module& module, const ProgramLimits& limits);
     Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
     Result<void> make_pages();
 
@@ -190,6 +201,7 @@ private:
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
+    std::mutex loading_;  // of programs, one at a time
     std::chrono::steady_clock::time_point booted_;
     double cpu_at_boot_ = 0;
 
@@ -197,7 +209,8 @@ private:
     std::mutex sending_;
     std::deque<Outgoing> unsent_;
     std::atomic<bool> has_unsent_ = false;
-    bool is_gone_ = false;  // nobody is there to send to
+    bool is_begun_ = false;  // it was launched: when there was something to send
+    bool is_gone_ = false;   // nobody is there to send to
     std::optional<MachineStats> last_stats_;
 
     // The rest.
@@ -220,6 +233,8 @@ private:
     std::map<u64, std::chrono::steady_clock::time_point> pongs_;
     u64 next_ping_ = 1;
     std::atomic<bool> is_stopping_ = false, is_stopped_ = false;
+    std::atomic<bool> wants_pause_ = false;
+    bool is_paused_ = false;
     std::atomic<u64> launches_ = 0;
 };
 

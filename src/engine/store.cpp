@@ -245,7 +245,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
                                 const translate::Code& code, u32 begin) {
     std::shared_ptr<Images> images = options_.images;
     if (!images || images->module() != module) images = std::make_shared<Images>(module);
-    const codegen::Target target = native_device().native_target(options_.bursts_on != nullptr);
+    const codegen::Target target = native_target();
     const bool is_metered = options_.fuel.has_value();
     const bool is_early = options_.tier == device::Tier::early;
     if (options_.tier != device::Tier::automatic && !is_early)
@@ -309,11 +309,9 @@ std::optional<device::NativePart> Store::take_late_native() {
 Result<void> Store::use_native(const FoundImage& found, u32 begin) {
     PhaseTimer timer(Phase::link);
     const codegen::Image& image = found.image;
-    const device::NativePart part{TRY(native_device().load_native(image)), begin};
+    const device::NativePart part{TRY(native_device().load_native(image, native_target())), begin};
     // What a burst's template needs is interpreted where the burst has an image of its own.
-    if (native_device().native_target(options_.bursts_on != nullptr) ==
-        device_.native_target(false))
-        TRY(space_->use_native(part));
+    if (native_target() == device_.native_target(false)) TRY(space_->use_native(part));
     native_.push_back(part);
     facts_.functions += image.functions;
     facts_.interpreted += image.interpreted;

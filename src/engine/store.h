@@ -36,7 +36,8 @@ struct StoreOptions {
     std::optional<u64> fuel;       // for each call: "out of fuel"
     device::Tier tier = device::Tier::interp;
     std::shared_ptr<Images> images = {};  // of a module that will be loaded; others have their own
-    device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does
+    device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does,
+    bool is_for_machine = false;          // or in a machine
     bool is_watched = false;  // with canaries, checked after every run: finds bugs of ours
 };
 
@@ -222,6 +223,11 @@ private:
         : options_(options), device_(device) {}
     // Whose machine code it is.
     device::Device& native_device() { return options_.bursts_on ? *options_.bursts_on : device_; }
+    codegen::Target native_target() {
+        device::Device& device = native_device();
+        return options_.is_for_machine ? device.machine_target()
+                                       : device.native_target(options_.bursts_on != nullptr);
+    }
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);
     Result<void> prepare();

@@ -2,14 +2,7 @@
 // the whole runtime in it.
 #include "abi/burst.h"
 
-#if GPURUN_NATIVE
-// The image's: rt::NativeEnter.
-extern "C" gpurun::u32 gpurun_native_enter(void* context, gpurun::u32* fp, gpurun::u32* rp,
-                                           gpurun::u32 number);
-#endif
-
-// Nothing but the kernels is visible from outside, so that what is not used is not there. In a
-// kernel with an image codegen adds the image's functions.
+// Nothing but the kernels is visible from outside, so that what is not used is not there.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "runtime/state.h"
 // System calls, and what they need: small rather than fast, for the time it takes to assemble them.
@@ -47,17 +40,32 @@ extern "C" gpurun::u32 gpurun_native_enter(void* context, gpurun::u32* fp, gpuru
 #include "runtime/scheduler.cpp"
 #endif
 #pragma clang attribute pop
-#pragma clang attribute pop
-#if GPURUN_NATIVE
+#if GPURUN_NATIVE || GPURUN_RESIDENT
 #include "runtime/native.cpp"
-#include "runtime/native_bitcode.cpp"
 #endif
+#pragma clang attribute pop
+
+namespace gpurun::rt {
+namespace {
+
+#if GPURUN_NATIVE || GPURUN_RESIDENT
+// How far down machine code may use the hardware's stack. (Asked by a kernel itself.)
+inline u8* stack_limit(u32 stack_bytes) {
+    // What the runtime's own functions take.
+    constexpr u32 reserve = 6 << 10;
+    volatile u8 here = 0;
+    return reinterpret_cast<u8*>(reinterpret_cast<u64>(&here) - (stack_bytes - reserve));
+}
+#endif
+
+}  // namespace
+}  // namespace gpurun::rt
 
 #if GPURUN_RESIDENT
 
 extern "C" [[clang::nvptx_kernel]] void gpurun_resident(gpurun::MachineParams params) {
     using namespace gpurun::rt;
-    run_machine(params, global_thread() / warp_lanes);
+    run_machine(params, global_thread() / warp_lanes, stack_limit(params.native_stack_bytes));
 }
 
 #else
@@ -75,13 +83,6 @@ T* pointer(u64 address) {
 
 #if GPURUN_NATIVE
 constexpr s64 native_quantum = 1 << 17;
-// What the runtime's own functions take of the hardware's stack.
-constexpr u32 stack_reserve = 6 << 10;
-
-u8* stack_limit(const NativeParams& native) {
-    volatile u8 here = 0;
-    return pointer<u8>(reinterpret_cast<u64>(&here) - (native.stack_bytes - stack_reserve));
-}
 #endif
 
 #if !GPURUN_SOLO
@@ -334,9 +335,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
         auto go = [&] {
 #if GPURUN_NATIVE
             if (params.steps == 0)
-                return run_native(p, {pointer<const u32>(params.entries)}, params.thread,
-                                  native_quantum, 0, stack_limit(params.native),
-                                  params.native.alternates);
+                return run_native(p, NativeTable(params.native), params.thread, native_quantum, 0,
+                                  stack_limit(params.tier.stack_bytes), params.tier.alternates);
 #endif
             return run(p, params.thread, left, 0);
         };
@@ -386,7 +386,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     const u64 start = cycles();
     u64 busy = 0;  // lane-cycles
 #if GPURUN_NATIVE
-    u8* const limit = stack_limit(params.native);
+    u8* const limit = stack_limit(params.tier.stack_bytes);
 #endif
     LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
     bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
@@ -415,8 +415,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         u64 begin = cycles();
         if (!is_stopped && running != 0)
 #if GPURUN_NATIVE
-            state = run_native(p, {pointer<const u32>(part.entries)}, can_run ? part.thread : 0,
-                               native_quantum, enough, limit, params.native.alternates);
+            state = run_native(p, NativeTable(part.native), can_run ? part.thread : 0,
+                               native_quantum, enough, limit, params.tier.alternates);
 #else
             state = run(p, can_run ? part.thread : 0, quantum, enough);
 #endif

@@ -222,6 +222,12 @@ bool native_tail_indirect(NativeContext* n, u32 table, u32 type, u64 index) {
 
 namespace {
 
+// Modules of a GPU that were loaded apart know each other by addresses.
+const void* const native_calls[] = {
+#define NATIVE_CALL(name) reinterpret_cast<const void*>(&name),
+#include "abi/native_calls.def"
+};
+
 // By machine code, from `entry` on. `must_interpret`: what is next is not for it.
 ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u32 entry,
                       s64& quantum, u8* stack_limit, bool alternates, bool& must_interpret) {
@@ -229,13 +235,14 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     n.process = &p;
     n.thread = thread;
     n.table = &table;
+    n.calls = native_calls;
     n.stack_limit = stack_limit;
     n.quantum = alternates ? 0 : quantum;
     use_instance(n, word_at(p.words, word(thread, thread_instance)));
     const NativeStatus status =
         enter_native(table, entry, &n, slots_at(p, word(thread, thread_fp)).first,
                      slots_at(p, word(thread, thread_rp)).first);
-    word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : 1;
+    word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : ~u32{0};
     quantum = alternates ? quantum - turn_cost : n.quantum;
     must_interpret = alternates || status == NativeStatus::interpret;
     switch (status) {

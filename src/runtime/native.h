@@ -12,17 +12,7 @@ inline constexpr s64 call_cost = 128;  // as the interpreter counts
 struct NativeContext;
 using NativeEnter = NativeStatus(NativeContext* n, StackWord* fp, StackWord* rp, u32 number);
 
-// Where a position of the code can be entered natively.
-#if GPURUN_NATIVE
-// A kernel has one image in it, and declares how that is entered (kernels_nvptx.cpp).
-struct NativeTable {
-    const u32* entry_at;  // position -> 1 + number of an entry, or 0
-};
-inline NativeStatus enter_native(const NativeTable&, u32 entry, NativeContext* n, StackWord* fp,
-                                 StackWord* rp) {
-    return NativeStatus(::gpurun_native_enter(n, fp, rp, entry - 1));
-}
-#else
+// Where positions of the code can be entered natively.
 struct NativeEntry {
     NativeEnter* enter;
     u32 number;
@@ -30,22 +20,27 @@ struct NativeEntry {
 struct NativeTable {
     const u32* entry_at;         // position -> number in `entries`, or 0
     const NativeEntry* entries;  // the first is unused
+
+    NativeTable(const u32* at, const NativeEntry* all) : entry_at(at), entries(all) {}
+    explicit NativeTable(const NativeEntries& given)
+        : entry_at(reinterpret_cast<const u32*>(given.entry_at)),
+          entries(reinterpret_cast<const NativeEntry*>(given.entries)) {}
 };
 inline NativeStatus enter_native(const NativeTable& table, u32 entry, NativeContext* n,
                                  StackWord* fp, StackWord* rp) {
     const NativeEntry& e = table.entries[entry];
     return e.enter(n, fp, rp, e.number);
 }
-#endif
 
 // What generated code has at hand beside its frame. Those of the current instance change with it.
 struct NativeContext {
     const Process* process;
     u32* thread;
     const NativeTable* table;
-    u8* stack_limit;  // the hardware's stack may not grow below
-    s64 quantum;      // taken from by calls and loops; below zero they leave
-    u32 dirty;        // as in Registers
+    const void* const* calls;  // the functions of abi/native_calls.def
+    u8* stack_limit;           // the hardware's stack may not grow below
+    s64 quantum;               // taken from by calls and loops; below zero they leave
+    u32 dirty;                 // as in Registers
 
     u32 code;  // the module's first instruction
     u32* instance;

@@ -78,6 +78,7 @@ NATIVE void native_set_rp(NativeContext* n, StackWord* rp) {
 
 // ---- the context -------------------------------------------------------------------
 
+NATIVE const void* native_call_at(const NativeContext* n, u32 number) { return n->calls[number]; }
 NATIVE s64 native_quantum(const NativeContext* n) { return n->quantum; }
 NATIVE void native_set_quantum(NativeContext* n, s64 quantum) { n->quantum = quantum; }
 NATIVE s64 native_after_call(s64 quantum) { return quantum - call_cost; }

@@ -94,15 +94,17 @@ inline constexpr u32 slot_stride = lane_stride;
     }                                                      \
     if (goes_out)
 #define INTERPRETER_CHORE(mine) chore = mine;
-#if GPURUN_NATIVE
-#define INTERPRETER_AFTER(outcome)              \
-    if (outcome != Outcome::next) live = false; \
-    is_chunk = outcome == Outcome::chunk;
+// A lane that comes to a call or a loop stops there if machine code may go on.
+#if GPURUN_RESIDENT
+#define INTERPRETER_STOPS (quantum == quantum_to_next)
+#elif GPURUN_NATIVE
+#define INTERPRETER_STOPS true
 #else
-#define INTERPRETER_AFTER(outcome)              \
-    if (outcome >= Outcome::trap) live = false; \
-    is_chunk = outcome == Outcome::chunk;
+#define INTERPRETER_STOPS false
 #endif
+#define INTERPRETER_AFTER(outcome)                                                                 \
+    if (outcome >= Outcome::trap || (INTERPRETER_STOPS && outcome != Outcome::next)) live = false; \
+    is_chunk = outcome == Outcome::chunk;
 #define INTERPRETER_END                             \
     do_chores(chore);                               \
     if (ballot(is_chunk) != 0) step += chunk_steps; \
@@ -114,36 +116,23 @@ inline constexpr u32 slot_stride = lane_stride;
         pc += (n);    \
         goto stepped; \
     }
-#if GPURUN_NATIVE
-// Calls and loops: a lane that comes there stops, machine code may go on.
-#define GO_COUNTED    \
-    {                 \
-        live = false; \
-        goto stepped; \
+#define GO_COUNTED                           \
+    {                                        \
+        if (INTERPRETER_STOPS) live = false; \
+        goto stepped;                        \
     }
-#else
-#define GO_COUNTED goto stepped;
-#endif
 #define GO_OUT_OF_LINE  \
     {                   \
         pc |= slow_bit; \
         goto stepped;   \
     }
-#if GPURUN_NATIVE
-#define GO(distance)                        \
-    {                                       \
-        const s32 go_distance = (distance); \
-        pc += u32(go_distance);             \
-        if (go_distance <= 0) live = false; \
-        goto stepped;                       \
+#define GO(distance)                                             \
+    {                                                            \
+        const s32 go_distance = (distance);                      \
+        pc += u32(go_distance);                                  \
+        if (INTERPRETER_STOPS && go_distance <= 0) live = false; \
+        goto stepped;                                            \
     }
-#else
-#define GO(distance)              \
-    {                             \
-        pc += u32(s32(distance)); \
-        goto stepped;             \
-    }
-#endif
 #define FIELD_A (low >> 16)
 #define FIELD_B (high & 0xffff)
 #define FIELD_C (high >> 16)

@@ -17,9 +17,10 @@ __attribute__((address_space(1))) u32 gpurun_check_count = 0;
 
 inline constexpr u32 warp_lanes = 32;
 
-// The native tier's, as in platform_host.h. (Kernels that have it stop at calls and loops.)
+// The native tier's, as in platform_host.h. (No other quantum is the same: the interpreter of the
+// resident machine knows by it that it is to stop at calls and loops.)
 inline constexpr bool pieces_are_kept = true;
-inline constexpr s64 quantum_to_next = 1 << 12;
+inline constexpr s64 quantum_to_next = (1 << 12) - 1;
 inline bool is_above(const u8* limit) {
     volatile u8 here = 0;
     return const_cast<const u8*>(&here) > limit;

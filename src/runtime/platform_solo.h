@@ -54,15 +54,17 @@ inline constexpr u32 slot_stride = 1;
     out_of_line:                \
     w = code[pc];
 #define INTERPRETER_CHORE(chore) do_chore(chore);
+// At a call or a loop it stops if machine code may go on.
 #if GPURUN_NATIVE
-#define INTERPRETER_AFTER(outcome)                                               \
-    if (outcome == Outcome::chunk || outcome == Outcome::again) step = 1u << 31; \
-    if (outcome >= Outcome::trap) goto done;
+#define INTERPRETER_STOPS true
 #else
-#define INTERPRETER_AFTER(outcome)                      \
-    if (outcome == Outcome::chunk) step += chunk_steps; \
-    if (outcome >= Outcome::trap) goto done;
+#define INTERPRETER_STOPS false
 #endif
+#define INTERPRETER_AFTER(outcome)                                                     \
+    if (outcome == Outcome::chunk) step += chunk_steps;                                \
+    if (INTERPRETER_STOPS && (outcome == Outcome::chunk || outcome == Outcome::again)) \
+        step = 1u << 31;                                                               \
+    if (outcome >= Outcome::trap) goto done;
 #define INTERPRETER_END \
     }                   \
     done:
@@ -75,32 +77,19 @@ inline constexpr u32 slot_stride = 1;
             goto jumped;          \
         }                         \
     }
-#if GPURUN_NATIVE
-// Calls and loops: it stops there, machine code may go on.
-#define GO_COUNTED       \
-    {                    \
-        step = 1u << 31; \
-        goto jumped;     \
+#define GO_COUNTED                              \
+    {                                           \
+        if (INTERPRETER_STOPS) step = 1u << 31; \
+        goto jumped;                            \
     }
-#else
-#define GO_COUNTED goto jumped;
-#endif
 #define GO_OUT_OF_LINE goto out_of_line;
-#if GPURUN_NATIVE
-#define GO(distance)                           \
-    {                                          \
-        const s32 go_distance = (distance);    \
-        pc += u32(go_distance);                \
-        if (go_distance <= 0) step = 1u << 31; \
-        goto jumped;                           \
+#define GO(distance)                                                \
+    {                                                               \
+        const s32 go_distance = (distance);                         \
+        pc += u32(go_distance);                                     \
+        if (INTERPRETER_STOPS && go_distance <= 0) step = 1u << 31; \
+        goto jumped;                                                \
     }
-#else
-#define GO(distance)              \
-    {                             \
-        pc += u32(s32(distance)); \
-        goto jumped;              \
-    }
-#endif
 #define FIELD_A (low >> 16)
 #define FIELD_B (high & 0xffff)
 #define FIELD_C (high >> 16)

@@ -4,6 +4,7 @@
 
 #include "runtime/interp.h"
 #include "runtime/mailbox.h"
+#include "runtime/native.h"
 #include "runtime/processes.h"
 
 namespace gpurun::rt {
@@ -11,6 +12,9 @@ namespace {
 
 // Words of code between two looks at the stop word: some milliseconds on a busy GPU.
 constexpr s64 turn_quantum = 1 << 12;
+// Of machine code, in which a unit is about a nanosecond, and lanes that went different ways take
+// their turns one after another.
+constexpr s64 native_turn_quantum = 1 << 16;
 // So many of the workers nap only briefly, so that something new does not wait long.
 constexpr u32 eager_warps = 64;
 // How much of a memory that moves is copied between two heartbeats.
@@ -664,9 +668,10 @@ u32 pick_program(const Machine& m, u32 start, bool is_fair) {
 
 class Worker {
 public:
-    Worker(const Machine& m, u32 warp, u64 until)
+    Worker(const Machine& m, u32 warp, u64 until, u8* stack_limit)
         : m_(m),
           pulse_(m, warp, until),
+          stack_limit_(stack_limit),
           is_eager_(warp - first_worker < eager_warps),
           picks_(warp) {}
 
@@ -690,9 +695,7 @@ public:
                 lane_.p.code =
                     reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
             pulse_.in(WarpPhase::run);
-            // As soon as one has something to wait for it is off its lane.
-            const ThreadState state =
-                run(lane_.p, lane_.has_task ? lane_.thread : 0, turn_quantum, was_busy_ - 1);
+            const ThreadState state = run_lanes();
             pulse_.in(WarpPhase::leave);
             leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
             keep_share();
@@ -708,6 +711,16 @@ private:
         store_relaxed(&entry.busy_lane_ns, entry.busy_lane_ns + was_busy_ * elapsed);
         store_relaxed(&entry.lane_ns, entry.lane_ns + warp_lanes * elapsed);
         if (entry.lanes_busy != was_busy_) store_relaxed(&entry.lanes_busy, was_busy_);
+    }
+
+    // As soon as one has something to wait for it is off its lane.
+    ThreadState run_lanes() {
+        const u32 thread = lane_.has_task ? lane_.thread : 0, enough = was_busy_ - 1;
+        const ProgramInfo& info = m_.program(program_).info;
+        const NativeTable native(info.native);
+        if (native.entry_at == nullptr) return run(lane_.p, thread, turn_quantum, enough);
+        return run_native(lane_.p, native, thread, native_turn_quantum, enough, stack_limit_,
+                          info.alternates != 0);
     }
 
     // Nothing to do: longer and longer naps.
@@ -837,6 +850,7 @@ private:
     Pulse pulse_;
     Lane lane_;
     StackWord* own_ = nullptr;
+    u8* stack_limit_;
     bool is_eager_;
     u32 program_ = max_programs;  // of the gang
     u32 picks_, naps_ = 0, was_busy_ = 0;
@@ -952,7 +966,7 @@ private:
 
 }  // namespace
 
-void run_machine(const MachineParams& params, u32 warp) {
+void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
     u8* system = reinterpret_cast<u8*>(params.system);
     auto* header =
         reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
@@ -966,7 +980,7 @@ void run_machine(const MachineParams& params, u32 warp) {
         Clock(m, warp, params.until).run();
     } else {
         StackWord own[lane_stack_slots == 0 ? 1 : lane_stack_slots];
-        Worker(m, warp, params.until).work(own);
+        Worker(m, warp, params.until, stack_limit).work(own);
     }
     sync_warp();
     // The last one leaves everything as the next launch wants it.

@@ -8,6 +8,7 @@ namespace gpurun::rt {
 
 // All lanes of warp `warp` call it together. Returns once the machine's stop word says so, or after
 // params.until; everything is in memory then, and another launch goes on from there.
-void run_machine(const MachineParams& params, u32 warp);
+// `stack_limit`: how far down machine code may use the hardware's stack.
+void run_machine(const MachineParams& params, u32 warp, u8* stack_limit);
 
 }  // namespace gpurun::rt

@@ -43,13 +43,19 @@ std::string function(const std::string& all, const std::string& name) {
     return "";
 }
 
-TEST(Nvptx, AnImageIsAKernel) {
-    const std::string burst = ptx(codegen::Target::cuda_burst),
-                      space = ptx(codegen::Target::cuda_space);
-    EXPECT_NE(burst.find(".version 7.0\n.target sm_75"), std::string::npos) << burst.substr(0, 300);
-    EXPECT_NE(burst.find(".entry gpurun_burst("), std::string::npos);
-    EXPECT_NE(space.find(".entry gpurun_solo("), std::string::npos);
-    EXPECT_EQ(ptx(codegen::Target::cuda_burst), burst);
+TEST(Nvptx, AnImageIsAModuleOfItsOwn) {
+    for (codegen::Target target : {codegen::Target::cuda_burst, codegen::Target::cuda_space,
+                                   codegen::Target::cuda_machine}) {
+        const std::string text = ptx(target);
+        EXPECT_NE(text.find(".version 7.0\n.target sm_75"), std::string::npos)
+            << text.substr(0, 300);
+        EXPECT_NE(text.find(".entry gpurun_native_image("), std::string::npos);
+        EXPECT_NE(text.find(") gpurun_native_enter_0("), std::string::npos);
+        // What is the runtime's is reached by address.
+        EXPECT_EQ(text.find(".extern"), std::string::npos);
+        EXPECT_EQ(text.find("gpurun_check"), std::string::npos);
+        EXPECT_EQ(ptx(target), text);
+    }
 }
 
 TEST(Nvptx, LoopsAreInRegistersAndRoundEachOperation) {

@@ -22,7 +22,7 @@ struct Counts {
     u32 begun = 0, left = 0;
 };
 
-void run(const MachineParams& params, u32 warp) {
+void run(const MachineParams& params, u32 warp, u8*) {
     auto* counts = reinterpret_cast<Counts*>(params.system);
     auto* mailbox = reinterpret_cast<Mailbox*>(params.mailbox);
     __atomic_fetch_add(&counts->begun, 1, __ATOMIC_RELAXED);

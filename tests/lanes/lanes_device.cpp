@@ -100,7 +100,7 @@ public:
     }
 
 private:
-    static void run(const MachineParams& params, u32) {
+    static void run(const MachineParams& params, u32, u8*) {
         MachineParams copy = params;
         copy.until = current->park_ns_;
         current->problem_ = current->warps_.run(

@@ -23,6 +23,13 @@ using test::Warps;
 
 inline constexpr u32 warp_lanes = GPURUN_LANES;
 
+// The native tier's, as in platform_nvptx.h.
+inline constexpr bool pieces_are_kept = true;
+inline constexpr s64 quantum_to_next = (1 << 12) - 1;
+inline bool is_above(const u8* limit) {
+    return static_cast<const u8*>(__builtin_stack_address()) > limit;
+}
+
 // ---- lanes -------------------------------------------------------------------------
 
 inline u32 lane_id() { return Warps::current().lane(); }

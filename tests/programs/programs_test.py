@@ -327,8 +327,6 @@ def select(options):
                     continue
                 if options.native and not (program.native and case.native):
                     continue
-                if options.tier and program.resident:
-                    continue
                 if options.most_bytes and is_larger(options.guests / f"{module}.wasm", options.most_bytes):
                     continue
                 if case.only and not options.native and module != f"{program.name}.{case.only}":
@@ -350,7 +348,7 @@ def main():
     parser.add_argument("--first", action="store_true", help="only the first case of each program of examples/")
     parser.add_argument("--resident", action="store_true", help="programs that do not need it too")
     parser.add_argument("--most-bytes", type=int, help="leave out larger modules, which take long to compile")
-    parser.add_argument("--tier", help="how to run; only programs that need no machine")
+    parser.add_argument("--tier", help="how to run")
     parser.add_argument("--grouped", action="store_true", help="many processes without --out")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -235,8 +235,6 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         loaded.file = program.file;
         programs.emplace_back(program.name, TRY(load_module(loaded)));
     }
-    if (options.tier != "interp" && options.tier != "auto")
-        return Error{options.file + ": machines run the interpreter; --tier interp or auto"};
     api::Config config = TRY(make_config(options));
     add_arguments(options, config);
     TRY(check_config(options, module, config));

@@ -1,0 +1,111 @@
+// Machine code on NVIDIA GPUs. An image is a module of its own beside the runtime's kernels: they
+// know each other's functions by their addresses, so a kernel is assembled once for all images.
+#include "abi/native.h"
+#include "base/phases.h"
+#include "device/cuda_device.h"
+#include "device/runtime_ptx.h"
+#include "image/cache.h"
+
+namespace gpurun::device {
+namespace {
+
+// Machine code has more to keep in registers than the interpreter.
+constexpr u32 burst_registers = 128, space_registers = 255;
+// Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
+// could be resident.
+constexpr u32 stack_bytes = 16 << 10;
+
+// Whether code has constants in memory beside its parameters: they would be looked for among those
+// of the kernel that it is called by.
+bool has_constants(std::span<const u8> cubin) {
+    const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
+    constexpr std::string_view section = ".nv.constant";
+    for (usize at = 0; (at = text.find(section, at)) != text.npos; at += section.size())
+        if (at + section.size() < text.size() && text[at + section.size()] != '0') return true;
+    return false;
+}
+
+// As rt::NativeEntry lies in the device's memory.
+struct EntryWords {
+    u64 enter;
+    u32 number, padding;
+};
+
+}  // namespace
+
+Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
+    constexpr int limit_stack_size = 0;
+    TRY(check(driver_.context_limit(limit_stack_size, stack_bytes), "asking for hardware stack"));
+    if (target == codegen::Target::cuda_machine) return resident_kernel();
+    return target == codegen::Target::cuda_burst
+               ? kernel("gpurun_burst", native_gang_ptx(), burst_registers)
+               : kernel("gpurun_solo", native_solo_ptx(), space_registers);
+}
+
+NativeParams CudaDevice::native_params(device::Tier tier) const {
+    return {stack_bytes, tier == Tier::alternate};
+}
+
+Result<UploadedEntries> CudaDevice::upload_entries(std::span<const NativePart> parts,
+                                                   u64 code_words) {
+    std::vector<u32> entry_at(code_words + code_words % 2);
+    std::vector<EntryWords> entries(1);
+    for (const NativePart& part : parts) {
+        for (const CudaNativeCode::Entry& entry :
+             static_cast<const CudaNativeCode&>(*part.code).entries) {
+            entry_at[part.begin + entry.position] = u32(entries.size());
+            entries.push_back({entry.enter, entry.number, 0});
+        }
+    }
+    const u64 first = entry_at.size() * 4, second = entries.size() * sizeof(EntryWords);
+    UploadedEntries made;
+    made.memory = TRY(allocate(first + second, "entries of machine code"));
+    made.addresses = {made.memory.at(), made.memory.at() + first};
+    TRY(copy_in(made.addresses.entry_at, entry_at.data(), first));
+    TRY(copy_in(made.addresses.entries, entries.data(), second));
+    TRY(synchronize("writing entries of machine code"));
+    return made;
+}
+
+Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen::Image& image,
+                                                                  codegen::Target target) {
+    TRY(check(driver_.context_set(context_), "using the context"));
+    const Kernel* kernel = TRY(native_kernel(target));
+    PhaseTimer timer(Phase::kernels);
+    std::vector<std::string> texts;
+    std::string id = "image";
+    for (const codegen::Image::Piece& piece : image.pieces) {
+        const std::string& text = texts.emplace_back(piece.object.begin(), piece.object.end());
+        id += format("/%016llx/%zu", (unsigned long long)image::hash(text), text.size());
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    // It runs with the registers that the kernel was launched with.
+    const std::vector<u8> cubin = TRY(assemble(id, views, kernel->registers));
+    if (has_constants(cubin))
+        return Error{
+            "the driver made machine code with constants that would not be found; --tier "
+            "interp runs without"};
+    Handle module = nullptr, function = nullptr;
+    TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
+    auto code = std::make_shared<CudaNativeCode>(driver_, account_, module);
+    TRY(check(driver_.module_function(&function, module, native_image_name),
+              "finding the entries of machine code"));
+    if (const u32 registers = TRY(registers_of(function)); registers > kernel->registers)
+        return Error{
+            format("machine code takes %u registers where its kernel has %u; --tier interp "
+                   "runs without",
+                   registers, kernel->registers)};
+    Buffer addresses = TRY(allocate(image.pieces.size() * 8, "entries of machine code"));
+    DevicePointer to = addresses.at();
+    void* arguments[] = {&to};
+    TRY(check(driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr),
+              "finding the entries of machine code"));
+    std::vector<DevicePointer> enters(image.pieces.size());
+    TRY(copy_out(enters.data(), to, enters.size() * 8));
+    for (usize i = 0; i < enters.size(); i++)
+        for (u32 number = 0; number < image.pieces[i].entries.size(); number++)
+            code->entries.push_back({image.pieces[i].entries[number], number, enters[i]});
+    return std::shared_ptr<const NativeCode>(std::move(code));
+}
+
+}  // namespace gpurun::device
