@@ -24,7 +24,8 @@ struct Options {
     double idle_seconds = 10, full_gang_seconds = 5;
     uint32_t samples = 1000;
     uint64_t million = 0;
-    bool is_full_gang = false, stops_host = false, compares = false, is_strict = false;
+    bool is_native = false, is_full_gang = false, stops_host = false, compares = false,
+         is_strict = false;
     CompareOptions compare;
 };
 
@@ -114,9 +115,12 @@ std::string driver_calls_json(const std::map<std::string, uint64_t>& before,
     return json.line();
 }
 
-Programs load_programs(gpu::Machine& machine, const std::string& guests) {
+Programs load_programs(gpu::Machine& machine, const Options& options) {
+    gpu::Config config;
+    config.tier(options.is_native ? GPURUN_TIER_NATIVE : GPURUN_TIER_INTERP);
     auto load = [&](const char* name) {
-        return machine.load(name, gpu::Module::from_file(guests + "/" + name + ".wasm"));
+        return machine.load(name, gpu::Module::from_file(options.guests + "/" + name + ".wasm"),
+                            config);
     };
     return {load("load"), load("spawns"), load("instant")};
 }
@@ -131,7 +135,7 @@ void run_machine(const gpu::Device& device, const Options& options, Checks& chec
     // Guests' instructions are the host's own there, and its clock goes on while it is stopped.
     const bool is_strict = options.is_strict && !is_cpu;
     const std::map<std::string, uint64_t> calls = device.driver_calls();
-    const Programs programs = load_programs(machine, options.guests);
+    const Programs programs = load_programs(machine, options);
 
     JsonObject latency;
     const std::string count = std::to_string(options.samples);
@@ -216,7 +220,7 @@ void ping_spinning(const gpu::Device& device, const Options& options, Checks& ch
         checks.check("ping, the host spinning", percentile(pings, 50) < 20e-6,
                      text_of("%.1f us", 1e6 * percentile(pings, 50)));
     json.add("ping_spinning", times_json(pings));
-    const Programs programs = load_programs(machine, options.guests);
+    const Programs programs = load_programs(machine, options);
     json.add("host_spawn_to_ended_spinning",
              times_json(end_times(machine, programs.instant, options.samples)));
     machine.close();
@@ -262,6 +266,7 @@ int main(int argc, char** argv) {
     app.add_option("--guests", options.guests, "folder of load.wasm, spawns.wasm and instant.wasm")
         ->required();
     app.add_option("--device", options.device);
+    app.add_flag("--native", options.is_native, "by machine code");
     app.add_option("--seconds", mixed.seconds, "of load");
     app.add_option("--arrivals", mixed.arrivals, "processes that the host asks for in a second");
     app.add_option("--spawns", mixed.spawns, "processes that guests start in a second");
