@@ -35,6 +35,7 @@
 #include "runtime/transfer.cpp"
 #include "runtime/wasix_calls.cpp"
 #if GPURUN_RESIDENT
+#include "runtime/growth.cpp"
 #include "runtime/mailbox.cpp"
 #include "runtime/programs.cpp"
 #include "runtime/scheduler.cpp"

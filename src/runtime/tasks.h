@@ -1,0 +1,57 @@
+// What the parts of the scheduler share: a warp's heartbeat, and where a task is.
+#pragma once
+
+#include "runtime/machine.h"
+#include "runtime/state.h"
+
+namespace gpurun::rt {
+
+// Of a warp: when its turns begin, and whether it is to end.
+class Pulse {
+public:
+    Pulse(const Machine& m, u32 warp, u64 until) : m_(m), entry_(m.warp(warp)), until_(until) {
+        last_ = shuffle(clock_ns(), 0);
+        if (until_ != 0) until_ += last_;
+    }
+    // All lanes get the same answer.
+    bool beat() {
+        now_ = shuffle(clock_ns(), 0);
+        if (lane_id() == 0) {
+            store_relaxed(&entry_.heartbeat, now_);
+            if (now_ - last_ > entry_.latest) store_relaxed(&entry_.latest, now_ - last_);
+        }
+        last_ = now_;
+        const u32 stop = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0, 0);
+        return stop == stop_none && (until_ == 0 || now_ < until_);
+    }
+    void in(WarpPhase phase) {
+        if (lane_id() == 0) store_relaxed(&entry_.phase, u32(phase));
+    }
+    u64 now() const { return now_; }
+    WarpEntry& entry() const { return entry_; }
+
+private:
+    const Machine& m_;
+    WarpEntry& entry_;
+    u64 until_, last_ = 0, now_ = 0;
+};
+inline bool has_threads(const Machine& m, const TaskEntry& task) {
+    return m.program(m.process(task.process).program).info.thread_entry != 0;
+}
+
+// Where a process's words and memories are.
+inline Process place_of(const Machine& m, u32 index) {
+    const TaskEntry& task = m.task(index);
+    const ProcessEntry& process = m.process(task.process);
+    const ProgramEntry& program = m.program(process.program);
+    u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
+    return {reinterpret_cast<const u64*>(m.pages + program.code_at),
+            words,
+            m.pages + process.bytes_at,
+            words,
+            0,
+            process.bytes_size != 0 ? 63 : program.dirty_shift,
+            m.system};
+}
+
+}  // namespace gpurun::rt
