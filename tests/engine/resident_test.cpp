@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "../host/peer.h"
+#include "engine/images.h"
 #include "text/assemble.h"
 #include "wasm/decode.h"
 
@@ -333,6 +334,85 @@ TEST(Resident, IsLaunchedAgainWhereItParks) {
     }
     EXPECT_GT(machine.stats().launches, 10u);
     EXPECT_TRUE(machine.stop());
+}
+
+// The CPU, but as if nothing could be loaded while a machine runs.
+class ParkingDevice final : public device::Device {
+public:
+    const device::DeviceInfo& info() const override { return cpu_->info(); }
+    const device::Usage& usage() const override { return cpu_->usage(); }
+    std::map<std::string, u64> driver_calls() const override { return {}; }
+    Result<void> prepare(bool) override { return {}; }
+    Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
+        return cpu_->make_system(size);
+    }
+    Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override {
+        return cpu_->make_space(sizes);
+    }
+    Result<std::shared_ptr<const device::NativeCode>> load_native(const codegen::Image& image,
+                                                                  codegen::Target target) override {
+        EXPECT_TRUE(machine == nullptr || *machine->has_parked());
+        loaded++;
+        return cpu_->load_native(image, target);
+    }
+    bool loads_beside_machine() const override { return false; }
+    Result<device::MachineShape> machine_shape() override { return cpu_->machine_shape(); }
+    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
+                                                          device::SystemMemory& pages) override {
+        auto made = cpu_->make_machine(system, pages);
+        if (made) machine = made->get();
+        return made;
+    }
+    Result<device::BurstOutcome> run_burst(std::span<const device::Burst>,
+                                           const device::RunControl&) override {
+        return Error{"not here"};
+    }
+
+    device::Machine* machine = nullptr;
+    u32 loaded = 0;
+
+private:
+    std::unique_ptr<device::Device> cpu_ = std::move(*device::open_device("cpu"));
+};
+
+TEST(Resident, ParksForMachineCode) {
+    ParkingDevice device;
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    auto load = [&](const char* name, u32 rounds, device::Tier tier) {
+        const std::string text =
+            "(module (memory 1) (func (export \"_start\") (local i32)"
+            "  (local.set 0 (i32.const " +
+            std::to_string(rounds) +
+            "))"
+            "  (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))";
+        ProgramLimits limits;
+        limits.tier = tier;
+        const auto made = module(text.c_str());
+        limits.images = std::make_shared<Images>(made);
+        auto number = (*machine)->load(name, made, limits);
+        EXPECT_TRUE(number) << number.error().to_string();
+        return number ? *number : 0;
+    };
+    // The first is there before the launch; the others come while processes run.
+    const u32 first = load("first", 200'000'000, device::Tier::native);
+    EXPECT_EQ((*machine)->stats().launches, 1u);
+    ASSERT_TRUE((*machine)->spawn(first, {}));
+    ASSERT_TRUE((*machine)->spawn(load("interpreted", 1000, device::Tier::interp), {}));
+    EXPECT_EQ((*machine)->stats().launches, 1u);
+    ASSERT_TRUE((*machine)->spawn(load("second", 1000, device::Tier::alternate), {}));
+    EXPECT_EQ((*machine)->stats().launches, 2u);
+    // There is none of it yet.
+    ASSERT_TRUE((*machine)->spawn(load("automatic", 1001, device::Tier::automatic), {}));
+    EXPECT_EQ((*machine)->stats().launches, 2u);
+    EXPECT_EQ(device.loaded, 2u);
+    for (u32 i = 0; i < 4; i++) {
+        auto ending = (*machine)->next_ending(soon());
+        ASSERT_TRUE(ending && *ending);
+        EXPECT_EQ((*ending)->ending, Ending::exited);
+        EXPECT_EQ((*ending)->code, 0u);
+    }
+    EXPECT_TRUE((*machine)->stop());
 }
 
 // Nothing is lost while the rings are full, in either direction.
