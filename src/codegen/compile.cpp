@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "codegen/codegen.h"
 #include "codegen/piece.h"
+#include "codegen/switches.h"
 #include "codegen/target.h"
 
 #include <llvm/IR/LegacyPassManager.h>
@@ -106,13 +107,15 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     first.run(piece.module(), modules);
     for (llvm::Function* f : piece.functions())
         if (!f->isDeclaration()) functions.invalidate(*f, passes.run(*f, functions));
+    if (piece.target().is_apart())
+        for (llvm::Function* f : piece.functions()) lower_switches(*f);
     llvm::ModulePassManager last;
     last.addPass(llvm::GlobalDCEPass());
     last.run(piece.module(), modules);
 }
 
 // The bitcode's functions were made for any machine of the kind; ours are for this one.
-void set_machine(llvm::Module& module, const llvm::TargetMachine& machine, bool is_apart) {
+void set_machine(llvm::Module& module, const llvm::TargetMachine& machine) {
     module.setTargetTriple(machine.getTargetTriple());
     module.setDataLayout(machine.createDataLayout());
     for (llvm::Function& f : module) {
@@ -121,8 +124,6 @@ void set_machine(llvm::Module& module, const llvm::TargetMachine& machine, bool 
             f.removeFnAttr(name);
         f.removeFnAttr(llvm::Attribute::UWTable);
         if (f.isDeclaration()) continue;
-        // They would be in constant memory, and that is the kernel's, which is another module.
-        if (is_apart) f.addFnAttr("no-jump-tables", "true");
         f.addFnAttr("target-cpu", machine.getTargetCPU());
         f.addFnAttr("target-features", machine.getTargetFeatureString());
     }
@@ -158,7 +159,7 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
     Piece piece(program, target);
     fill(piece, ranges, number);
     llvm::Module& module = piece.module();
-    set_machine(module, *machine, target.is_apart());
+    set_machine(module, *machine);
 #ifndef NDEBUG
     CHECK(!llvm::verifyModule(module, &llvm::errs()));
 #endif

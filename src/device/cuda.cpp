@@ -15,7 +15,6 @@ namespace {
 // What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
 // more than those bring.
 constexpr u32 gang_registers = 64;
-constexpr u32 resident_registers = gang_registers;
 constexpr u32 solo_registers = 255;
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
@@ -66,19 +65,21 @@ Result<void> CudaDevice::open() {
 // Assembled by the driver once for a chip and a driver version, then kept in the cache.
 Result<std::vector<u8>> CudaDevice::assemble(const std::string& id,
                                              std::span<const std::string_view> ptx,
-                                             u32 max_registers) {
+                                             u32 max_registers, bool is_optimised) {
     image::Cache cache(image::Cache::default_folder());
     std::string key = format("kernel %s/%u driver %d chip %u", id.c_str(), max_registers,
                              driver_.version, info_.capability);
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
-    constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_split_compile = 33;
+    constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
+                  jit_split_compile = 33;
     char log[4096] = {};
-    int options[] = {jit_max_registers, jit_log, jit_log_size, jit_split_compile};
+    int options[] = {jit_max_registers, jit_log, jit_log_size, jit_level, jit_split_compile};
     // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
     // cores.
-    unsigned count = driver_.version >= 12000 ? 4 : 3;
+    unsigned count = driver_.version >= 12000 ? 5 : 4;
     auto value = [](usize v) { return reinterpret_cast<void*>(v); };
-    void* values[] = {value(max_registers), log, value(sizeof log - 1), value(0)};
+    void* values[] = {value(max_registers), log, value(sizeof log - 1), value(is_optimised ? 4 : 0),
+                      value(0)};
     Handle link = nullptr;
     TRY(check(driver_.link_create(count, options, values, &link), "starting the assembler"));
     constexpr int input_ptx = 1;
@@ -140,10 +141,6 @@ Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
     return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
 }
-Result<const Kernel*> CudaDevice::resident_kernel() {
-    return kernel("gpurun_resident", resident_ptx(info_.capability), resident_registers);
-}
-
 Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
     using namespace std::chrono;
     constexpr milliseconds patience(20);  // with lanes that wait while others run

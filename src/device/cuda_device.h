@@ -266,7 +266,7 @@ public:
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
     // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others.
     Result<std::vector<u8>> assemble(const std::string& id, std::span<const std::string_view> ptx,
-                                     u32 max_registers);
+                                     u32 max_registers, bool is_optimised = true);
     Result<u32> registers_of(Handle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;
@@ -281,7 +281,6 @@ public:
     NativeParams native_params(Tier tier) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
-    Result<const Kernel*> resident_kernel();
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
                         void* params) {
         void* arguments[] = {params};

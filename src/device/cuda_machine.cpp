@@ -296,10 +296,11 @@ Result<std::unique_ptr<Machine>> make_cuda_machine(CudaDevice& device, const Ker
 
 Result<MachineShape> CudaDevice::machine_shape() {
     TRY(check(driver_.context_set(context_), "using the context"));
-    const Kernel* kernel = TRY(resident_kernel());
+    const Kernel* kernel = TRY(native_kernel(codegen::Target::cuda_machine));
     // The driver takes local memory for all lanes that could ever be resident, at the launch, and
     // some for itself.
-    const u64 free = TRY(free_memory()), local = u64(kernel->local_bytes) * info_.lanes;
+    const u32 stack = std::max(kernel->local_bytes, native_params(Tier::native).stack_bytes);
+    const u64 free = TRY(free_memory()), local = u64(stack) * info_.lanes;
     info_.memory_free = free - std::min(free, local + free / 64);
     return MachineShape{
         kernel->blocks_per_multiprocessor * info_.multiprocessors * (block_lanes / warp_lanes),
@@ -310,7 +311,7 @@ Result<std::unique_ptr<Machine>> CudaDevice::make_machine(SystemMemory& system,
                                                           SystemMemory& pages) {
     PhaseTimer timer(Phase::prepare);
     TRY(check(driver_.context_set(context_), "using the context"));
-    const Kernel* kernel = TRY(resident_kernel());
+    const Kernel* kernel = TRY(native_kernel(codegen::Target::cuda_machine));
     return make_cuda_machine(*this, *kernel, address_of(&system), address_of(&pages));
 }
 

@@ -11,12 +11,14 @@ namespace {
 
 // Machine code has more to keep in registers than the interpreter.
 constexpr u32 burst_registers = 128, space_registers = 255;
+// A machine is interpreted as well, and should have room for many processes.
+constexpr u32 machine_registers = 64;
 // Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
 // could be resident.
 constexpr u32 stack_bytes = 16 << 10;
 
-// Whether code has constants in memory beside its parameters: they would be looked for among those
-// of the kernel that it is called by.
+// Whether code has constants in memory beside its parameters, such as jump tables: they would be
+// looked for among those of the kernel that it is called by.
 bool has_constants(std::span<const u8> cubin) {
     const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
     constexpr std::string_view section = ".nv.constant";
@@ -33,10 +35,13 @@ struct EntryWords {
 
 }  // namespace
 
+// A kernel that calls what it does not know has as much hardware stack as the context says, and no
+// more if it needs that for itself.
 Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
     constexpr int limit_stack_size = 0;
     TRY(check(driver_.context_limit(limit_stack_size, stack_bytes), "asking for hardware stack"));
-    if (target == codegen::Target::cuda_machine) return resident_kernel();
+    if (target == codegen::Target::cuda_machine)
+        return kernel("gpurun_resident", resident_ptx(info_.capability), machine_registers);
     return target == codegen::Target::cuda_burst
                ? kernel("gpurun_burst", native_gang_ptx(), burst_registers)
                : kernel("gpurun_solo", native_solo_ptx(), space_registers);
@@ -80,7 +85,8 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     // It runs with the registers that the kernel was launched with.
-    const std::vector<u8> cubin = TRY(assemble(id, views, kernel->registers));
+    std::vector<u8> cubin = TRY(assemble(id, views, kernel->registers));
+    if (has_constants(cubin)) cubin = TRY(assemble(id + "/plain", views, kernel->registers, false));
     if (has_constants(cubin))
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
