@@ -333,7 +333,7 @@ public:
     CudaNativeCode(const Driver& driver, const Account& account, Handle module)
         : driver_(driver), account_(account), module_(module) {}
     ~CudaNativeCode() override {
-        if (!account_.is_lost) driver_.module_unload(module_);
+        if (module_ && !account_.is_lost) driver_.module_unload(module_);
     }
     struct Entry {
         u32 position;  // relative to the module's code

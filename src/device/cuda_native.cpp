@@ -76,6 +76,10 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
                                                                   codegen::Target target) {
     TRY(check(driver_.context_set(context_), "using the context"));
     const Kernel* kernel = TRY(native_kernel(target));
+    // Of a module without functions of its own there is nothing to load.
+    if (image.pieces.empty())
+        return std::shared_ptr<const NativeCode>(
+            std::make_shared<CudaNativeCode>(driver_, account_, nullptr));
     PhaseTimer timer(Phase::kernels);
     std::vector<std::string> texts;
     std::string id = "image";
