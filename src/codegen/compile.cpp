@@ -167,7 +167,7 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
     optimise(piece, *machine);
     seconds.optimise += lap(since);
     Image::Piece made;
-    made.object = TRY(emit(module, *machine, is_text || target.is_apart()));
+    made.object = target.amended(TRY(emit(module, *machine, is_text || target.is_apart())));
     seconds.emit += lap(since);
     made.enter = enter_name(number);
     made.entries = piece.entries();
@@ -178,7 +178,7 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
 
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
                       const Options& options) {
-    const Program program(module, code);
+    const Program program(module, code, options.target != Target::host);
     std::unique_ptr<const Implementation> other_cpu;
     if (options.target == Target::host && !options.cpu.empty()) {
         TRY(missing_features(options.cpu));
@@ -220,7 +220,7 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
 
 Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code,
                             Target wanted) {
-    const Program program(module, code);
+    const Program program(module, code, wanted != Target::host);
     const Implementation& target = target_of(wanted);
     const std::vector<Range> ranges = split(program);
     std::string text;

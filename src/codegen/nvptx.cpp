@@ -1,5 +1,7 @@
 // NVIDIA's GPUs as a target: an image is PTX, which the driver assembles.
+#include <algorithm>
 #include <mutex>
+#include <regex>
 
 #include "codegen/target.h"
 
@@ -42,6 +44,30 @@ public:
     }
 
     bool is_apart() const override { return true; }
+
+    // LLVM negates the least number of a type by `neg`, and takes its absolute value by `abs`, for
+    // which PTX has no answer: the driver's assembler compares with what is no number of 16 bits
+    // any more. Subtraction is defined for all.
+    std::vector<u8> amended(std::vector<u8> text) const override {
+        static const std::regex negation(R"(neg\.(s(?:16|32|64)) \t(%\w+), (%\w+);)"),
+            absolute(R"(abs\.(s(?:16|32|64)) \t(%\w+), (%\w+);)");
+        std::string made;
+        auto amend = [&](std::string line) {
+            if (line.find("neg.s") != line.npos)
+                line = std::regex_replace(line, negation, "sub.$1 \t$2, 0, $3;");
+            if (line.find("abs.s") != line.npos)
+                line = std::regex_replace(line, absolute,
+                                          "{ .reg .$1 t; sub.$1 t, 0, $3; max.$1 $2, $3, t; }");
+            made += line;
+        };
+        for (auto at = text.begin(); at != text.end();) {
+            const auto end = std::find(at, text.end(), '\n');
+            const auto next = end == text.end() ? end : end + 1;
+            amend(std::string(at, next));
+            at = next;
+        }
+        return {made.begin(), made.end()};
+    }
 
 private:
     std::span<const u8> bitcode_;

@@ -19,6 +19,9 @@ constexpr u64 max_function_words = 30'000;
 static_assert(max_function_words < native_most_words);
 constexpr u64 max_function_cells = u64{1} << 24;  // words times slots
 constexpr usize max_params = 100, max_results = 20;
+// On a GPU, where whatever finds no register is on a small stack.
+constexpr usize max_gpu_params = 32;
+constexpr u32 max_gpu_slots = 512;
 
 constexpr const char* table_name = "gpurun_functions";
 
@@ -29,7 +32,7 @@ bool is_tail_call(CodeOp op) {
 
 }  // namespace
 
-Program::Program(const wasm::Module& m, const translate::Code& c)
+Program::Program(const wasm::Module& m, const translate::Code& c, bool for_gpu)
     : module(m), code(c), effects(m, c), is_compiled(m.funcs.size()) {
     for (u32 func = m.imported_funcs; func < m.funcs.size(); func++) {
         const u64 words = end_of(func) - begin_of(func);
@@ -44,6 +47,9 @@ Program::Program(const wasm::Module& m, const translate::Code& c)
                             type.results.size() <= max_results && words <= max_function_words &&
                             handlers <= native_most_handlers &&
                             words * c_of(c.words[begin_of(func)]) <= max_function_cells;
+        if (for_gpu)
+            is_compiled[func] = is_compiled[func] && type.params.size() <= max_gpu_params &&
+                                c_of(c.words[begin_of(func)]) <= max_gpu_slots;
     }
 }
 

@@ -19,7 +19,7 @@ struct Program {
     std::vector<bool> is_compiled;  // by function
     bool has_tail_calls = false;    // any callee may ask for one
 
-    Program(const wasm::Module& m, const translate::Code& c);
+    Program(const wasm::Module& m, const translate::Code& c, bool for_gpu);
     u32 begin_of(u32 func) const { return code.entries[func]; }
     u32 end_of(u32 func) const;
 };

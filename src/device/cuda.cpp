@@ -62,57 +62,12 @@ Result<void> CudaDevice::open() {
     return {};
 }
 
-// Assembled by the driver once for a chip and a driver version, then kept in the cache.
-Result<std::vector<u8>> CudaDevice::assemble(const std::string& id,
-                                             std::span<const std::string_view> ptx,
-                                             u32 max_registers, bool is_optimised) {
-    image::Cache cache(image::Cache::default_folder());
-    std::string key = format("kernel %s/%u driver %d chip %u", id.c_str(), max_registers,
-                             driver_.version, info_.capability);
-    if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
-    constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
-                  jit_split_compile = 33;
-    char log[4096] = {};
-    int options[] = {jit_max_registers, jit_log, jit_log_size, jit_level, jit_split_compile};
-    // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
-    // cores.
-    unsigned count = driver_.version >= 12000 ? 5 : 4;
-    auto value = [](usize v) { return reinterpret_cast<void*>(v); };
-    void* values[] = {value(max_registers), log, value(sizeof log - 1), value(is_optimised ? 4 : 0),
-                      value(0)};
-    Handle link = nullptr;
-    TRY(check(driver_.link_create(count, options, values, &link), "starting the assembler"));
-    constexpr int input_ptx = 1;
-    cuda::Status status = 0;
-    for (std::string_view text : ptx) {
-        if (status != 0) break;
-        status = driver_.link_add(link, input_ptx, const_cast<char*>(text.data()), text.size() + 1,
-                                  id.c_str(), 0, nullptr, nullptr);
-    }
-    void* image = nullptr;
-    usize size = 0;
-    if (status == 0) status = driver_.link_complete(link, &image, &size);
-    std::vector<u8> cubin;
-    if (status == 0) {
-        const u8* bytes = static_cast<const u8*>(image);
-        cubin.assign(bytes, bytes + size);
-    }
-    driver_.link_destroy(link);
-    if (status != 0) {
-        Error error = std::move(check(status, "assembling PTX")).error();
-        if (log[0]) error.message += format(": %s", log);
-        return error;
-    }
-    cache.put(key, cubin);
-    return cubin;
-}
-
 Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
                                          u32 max_registers) {
-    std::string id = format("%s/%016llx", name, (unsigned long long)image::hash(ptx));
+    const std::string id = kernel_id(name, ptx);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
-    const std::vector<u8> cubin = TRY(assemble(id, {&ptx, 1}, max_registers));
+    const std::vector<u8> cubin = TRY(assemble(chip(), id, {&ptx, 1}, max_registers));
     Kernel made;
     TRY(check(driver_.module_load(&made.module, cubin.data()), "loading the runtime"));
     Kernel& kernel = kernels_[id] = made;

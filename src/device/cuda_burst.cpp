@@ -145,7 +145,12 @@ private:
 class BurstRun {
 public:
     BurstRun(CudaDevice& device, std::span<const Burst> parts, const RunControl& control)
-        : device_(device), parts_(parts), control_(control), memory_(parts.size()) {}
+        : device_(device), parts_(parts), control_(control), memory_(parts.size()) {
+        for (const Burst& part : parts) {
+            native_.push_back(part.native);
+            awaits_.push_back(bool(part.late_native));
+        }
+    }
 
     Result<BurstOutcome> run() {
         PhaseTimer timer(Phase::prepare);
@@ -183,7 +188,36 @@ public:
 private:
     // One kernel runs all parts, those without machine code too.
     bool is_native() const {
-        return std::ranges::any_of(parts_, [](const Burst& part) { return !part.native.empty(); });
+        return std::ranges::any_of(native_, [](const auto& parts) { return !parts.empty(); });
+    }
+    // Machine code is being made of some.
+    bool awaits_native() const {
+        return std::ranges::any_of(awaits_, [](bool awaits) { return awaits; });
+    }
+
+    // All tiers have parked: they go on with the machine code that is there by now.
+    Result<void> take_late_native() {
+        bool is_new = false;
+        for (usize i = 0; i < parts_.size(); i++) {
+            if (!awaits_[i]) continue;
+            std::optional<NativePart> part = parts_[i].late_native();
+            if (!part) continue;
+            native_[i].push_back(*part);
+            awaits_[i] = false;
+            is_new = true;
+        }
+        if (!is_new) return {};
+        for (usize i = 0; i < parts_.size(); i++)
+            memory_[i].entries = TRY(device_.upload_entries(native_[i], parts_[i].code.size()));
+        const Kernel* kernel = TRY(device_.native_kernel(codegen::Target::cuda_burst));
+        for (const auto& tier : tiers_) {
+            tier->gang = kernel;
+            for (usize i = 0; i < tier->table.size(); i++)
+                tier->table[i].native = memory_[tier->levels[i].part].entries.addresses;
+            TRY(device_.copy_in(tier->rows.at(), tier->table.data(),
+                                tier->table.size() * sizeof(BurstPart)));
+        }
+        return device_.synchronize("going on with machine code");
     }
 
     // ---- sizes ---------------------------------------------------------------------
@@ -214,7 +248,7 @@ private:
     Result<bool> plan(Tier& tier, std::span<const u64> processes) {
         // The driver takes local memory for all lanes that could ever be resident.
         u32 local_bytes = tier.gang->local_bytes;
-        if (is_native())
+        if (is_native() || awaits_native())
             local_bytes = std::max(local_bytes, device_.native_params(parts_[0].tier).stack_bytes);
         u64 free = TRY(device_.free_memory()), local = u64(local_bytes) * device_.info().lanes;
         bool may_grow = false;
@@ -361,12 +395,18 @@ private:
         RunControl control = control_;
         for (const auto& other : tiers_)
             if (other.get() != &tier && has_work(*other)) control.slice = turn;
+        if (awaits_native()) {
+            const std::chrono::microseconds look(parts_[0].tier == device::Tier::early ? 1
+                                                                                       : 200'000);
+            control.slice = control.slice.count() > 0 ? std::min(control.slice, look) : look;
+        }
         TRY(launch(tier, control));
         for (Level& level : tier.levels) TRY(read_lanes(level));
         for (u64 i = 0; i < std::min<u64>(moved.size(), tier.levels[0].begun); i++)
             tier.source->states[moved[i].slot].flags &= ~(lane_has_outgrown | lane_has_process);
         if (!moved.empty()) tier.source->is_changed = true;
         if (control_.wants_stop()) return true;
+        if (awaits_native()) TRY(take_late_native());
         for (Level& level : tier.levels) {
             TRY(serve_lanes(level));
             if (has_outgrown(level)) TRY(find_room(tier, level));
@@ -493,6 +533,9 @@ private:
     std::span<const Burst> parts_;
     const RunControl& control_;
     std::vector<PartMemory> memory_;
+    // Of the parts: what they have of machine code, and whether more will come.
+    std::vector<std::vector<NativePart>> native_;
+    std::vector<bool> awaits_;
     std::vector<std::unique_ptr<Tier>> tiers_;
     BurstOutcome outcome_;
     double busy_cycles_ = 0, lane_cycles_ = 0;

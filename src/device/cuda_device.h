@@ -170,6 +170,19 @@ struct Kernel {
     u32 local_bytes = 0, blocks_per_multiprocessor = 0, registers = 0;
 };
 
+// What code is assembled for.
+struct Chip {
+    const Driver* driver;
+    int device;
+    u32 capability;
+};
+std::string kernel_id(const char* name, std::string_view ptx);
+// Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others. Any thread that
+// has a context.
+Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
+                                 std::span<const std::string_view> ptx, u32 max_registers,
+                                 bool is_optimised = true);
+
 // NativeEntries, and the memory that they are in.
 struct UploadedEntries {
     Buffer memory;
@@ -210,6 +223,8 @@ public:
     }
     codegen::Target machine_target() const override { return codegen::Target::cuda_machine; }
     bool loads_beside_machine() const override { return false; }
+    bool takes_late_native() const override { return true; }
+    Assembler assembler(codegen::Target target) const override;
     Result<MachineShape> machine_shape() override;
     Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
                                                   SystemMemory& pages) override;
@@ -264,9 +279,6 @@ public:
     }
 
     Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
-    // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others.
-    Result<std::vector<u8>> assemble(const std::string& id, std::span<const std::string_view> ptx,
-                                     u32 max_registers, bool is_optimised = true);
     Result<u32> registers_of(Handle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;
@@ -305,6 +317,7 @@ public:
     }
     StopWord& stop_word() { return stop_; }
     const Driver& driver() const { return driver_; }
+    Chip chip() const { return {&driver_, device_, info_.capability}; }
     Handle context() const { return context_; }
     // What was wrong with a kernel that has ended.
     Result<void> check_end(cuda::Status status, const char* what) const {

@@ -1,5 +1,7 @@
 // Machine code on NVIDIA GPUs. An image is a module of its own beside the runtime's kernels: they
 // know each other's functions by their addresses, so a kernel is assembled once for all images.
+#include <elf.h>
+
 #include "abi/native.h"
 #include "base/phases.h"
 #include "device/cuda_device.h"
@@ -27,6 +29,83 @@ bool has_constants(std::span<const u8> cubin) {
     return false;
 }
 
+// The most that a function has of hardware stack: what leaves at its end needs the rest of the
+// reserve (kernels_nvptx.cpp).
+constexpr u32 most_frame_bytes = 2 << 10;
+u32 largest_frame(std::span<const u8> cubin) {
+    // Rows of the section .nv.info: a format, a name and a size; of those of format 4 so many bytes
+    // follow, here a symbol and its number of bytes.
+    struct Row {
+        u8 format, name;
+        u16 size;
+    };
+    constexpr u8 has_bytes = 4, frame_size = 0x11;
+    auto read = [&]<class T>(u64 at, T& to) {
+        if (at > cubin.size() || cubin.size() - at < sizeof to) return false;
+        std::memcpy(&to, cubin.data() + at, sizeof to);
+        return true;
+    };
+    Elf64_Ehdr head;
+    Elf64_Shdr names, section;
+    if (!read(0, head) || !read(head.e_shoff + u64(head.e_shstrndx) * sizeof names, names))
+        return ~u32{0};
+    u32 most = 0;
+    for (u32 i = 0; i < head.e_shnum; i++) {
+        char name[sizeof ".nv.info"] = {};
+        if (!read(head.e_shoff + u64(i) * sizeof section, section)) return ~u32{0};
+        if (!read(names.sh_offset + section.sh_name, name) || std::memcmp(name, ".nv.info", 9) != 0)
+            continue;
+        Row row;
+        for (u64 at = section.sh_offset, end = at + section.sh_size; at < end && read(at, row);
+             at += sizeof row + (row.format == has_bytes ? row.size : 0))
+            if (u32 found[2]; row.format == has_bytes && row.name == frame_size &&
+                              row.size == sizeof found && read(at + sizeof row, found))
+                most = std::max(most, found[1]);
+    }
+    return most;
+}
+
+// The kernel that runs such images.
+struct KernelSource {
+    const char* name;
+    std::string_view ptx;
+    u32 registers;  // at the most
+};
+KernelSource source_of(codegen::Target target, u32 capability) {
+    switch (target) {
+        case codegen::Target::cuda_machine:
+            return {"gpurun_resident", resident_ptx(capability), machine_registers};
+        case codegen::Target::cuda_burst:
+            return {"gpurun_burst", native_gang_ptx(), burst_registers};
+        default: return {"gpurun_solo", native_solo_ptx(), space_registers};
+    }
+}
+
+// With no constants that would not be found.
+Result<std::vector<u8>> assemble_image(const Chip& chip, const codegen::Image& image,
+                                       u32 max_registers) {
+    std::vector<std::string> texts;
+    std::string id = "image";
+    for (const codegen::Image::Piece& piece : image.pieces) {
+        const std::string& text = texts.emplace_back(piece.object.begin(), piece.object.end());
+        id += format("/%016llx/%zu", (unsigned long long)image::hash(text), text.size());
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers));
+    if (has_constants(cubin))
+        cubin = TRY(assemble(chip, id + "/plain", views, max_registers, false));
+    if (has_constants(cubin))
+        return Error{
+            "the driver made machine code with constants that would not be found; --tier "
+            "interp runs without"};
+    if (const u32 bytes = largest_frame(cubin); bytes > most_frame_bytes)
+        return Error{
+            format("a function takes %u bytes of hardware stack, and %u are the most; "
+                   "--tier interp runs without",
+                   bytes, most_frame_bytes)};
+    return cubin;
+}
+
 // As rt::NativeEntry lies in the device's memory.
 struct EntryWords {
     u64 enter;
@@ -40,11 +119,8 @@ struct EntryWords {
 Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
     constexpr int limit_stack_size = 0;
     TRY(check(driver_.context_limit(limit_stack_size, stack_bytes), "asking for hardware stack"));
-    if (target == codegen::Target::cuda_machine)
-        return kernel("gpurun_resident", resident_ptx(info_.capability), machine_registers);
-    return target == codegen::Target::cuda_burst
-               ? kernel("gpurun_burst", native_gang_ptx(), burst_registers)
-               : kernel("gpurun_solo", native_solo_ptx(), space_registers);
+    const KernelSource source = source_of(target, info_.capability);
+    return kernel(source.name, source.ptx, source.registers);
 }
 
 NativeParams CudaDevice::native_params(device::Tier tier) const {
@@ -81,25 +157,19 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
         return std::shared_ptr<const NativeCode>(
             std::make_shared<CudaNativeCode>(driver_, account_, nullptr));
     PhaseTimer timer(Phase::kernels);
-    std::vector<std::string> texts;
-    std::string id = "image";
-    for (const codegen::Image::Piece& piece : image.pieces) {
-        const std::string& text = texts.emplace_back(piece.object.begin(), piece.object.end());
-        id += format("/%016llx/%zu", (unsigned long long)image::hash(text), text.size());
+    Handle function = nullptr;
+    std::shared_ptr<CudaNativeCode> code;
+    // It runs with the registers that the kernel was launched with. That has as many as it may, as
+    // a rule; and so many were meant when it was assembled beforehand.
+    for (u32 limit : {source_of(target, info_.capability).registers, kernel->registers}) {
+        const std::vector<u8> cubin = TRY(assemble_image(chip(), image, limit));
+        Handle module = nullptr;
+        TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
+        code = std::make_shared<CudaNativeCode>(driver_, account_, module);
+        TRY(check(driver_.module_function(&function, module, native_image_name),
+                  "finding the entries of machine code"));
+        if (TRY(registers_of(function)) <= kernel->registers) break;
     }
-    const std::vector<std::string_view> views(texts.begin(), texts.end());
-    // It runs with the registers that the kernel was launched with.
-    std::vector<u8> cubin = TRY(assemble(id, views, kernel->registers));
-    if (has_constants(cubin)) cubin = TRY(assemble(id + "/plain", views, kernel->registers, false));
-    if (has_constants(cubin))
-        return Error{
-            "the driver made machine code with constants that would not be found; --tier "
-            "interp runs without"};
-    Handle module = nullptr, function = nullptr;
-    TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
-    auto code = std::make_shared<CudaNativeCode>(driver_, account_, module);
-    TRY(check(driver_.module_function(&function, module, native_image_name),
-              "finding the entries of machine code"));
     if (const u32 registers = TRY(registers_of(function)); registers > kernel->registers)
         return Error{
             format("machine code takes %u registers where its kernel has %u; --tier interp "
@@ -116,6 +186,22 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
         for (u32 number = 0; number < image.pieces[i].entries.size(); number++)
             code->entries.push_back({image.pieces[i].entries[number], number, enters[i]});
     return std::shared_ptr<const NativeCode>(std::move(code));
+}
+
+Assembler CudaDevice::assembler(codegen::Target target) const {
+    return [chip = chip(), target](const codegen::Image& image) {
+        const Driver& driver = *chip.driver;
+        Handle context = nullptr;
+        if (driver.context_retain(&context, chip.device) != 0) return;
+        // What cannot be assembled is told when it is loaded.
+        if (driver.context_set(context) == 0) {
+            const KernelSource source = source_of(target, chip.capability);
+            (void)assemble(chip, kernel_id(source.name, source.ptx), {&source.ptx, 1},
+                           source.registers);
+            if (!image.pieces.empty()) (void)assemble_image(chip, image, source.registers);
+        }
+        driver.context_release(chip.device);
+    };
 }
 
 }  // namespace gpurun::device

@@ -40,6 +40,9 @@ struct NativePart {
     std::shared_ptr<const NativeCode> code;
     u32 begin = 0;
 };
+// Does what takes long of loading an image, so that it does not then: by any thread, whatever runs
+// on the device, and whether that is still there.
+using Assembler = std::function<void(const codegen::Image& image)>;
 
 struct DeviceInfo {
     std::string id;  // "cpu", "cuda:0"
@@ -224,6 +227,7 @@ public:
     // Burst::late_native.
     virtual bool takes_late_native() const { return false; }
     virtual codegen::Target machine_target() const;
+    virtual Assembler assembler(codegen::Target target) const;  // empty: nothing takes long
     // Whether images can be loaded, and memory be allocated, while a machine runs.
     virtual bool loads_beside_machine() const;
     // What a resident launch would have here. From then on info().memory_free is what its system

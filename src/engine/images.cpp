@@ -132,7 +132,8 @@ std::shared_ptr<const FoundImage> Images::Made::find(codegen::Target target, boo
 Result<std::shared_ptr<const FoundImage>> Images::Made::compile(codegen::Target target,
                                                                 bool is_metered,
                                                                 const translate::Code& code,
-                                                                bool is_beside) {
+                                                                bool is_beside,
+                                                                const device::Assembler& assemble) {
     if (auto found = find(target, is_metered, code)) return found;
     PhaseTimer timer(Phase::compile);
     codegen::Options options;
@@ -142,6 +143,7 @@ Result<std::shared_ptr<const FoundImage>> Images::Made::compile(codegen::Target 
         options.is_cancelled = [this] { return is_given_up || compilers().is_ending; };
     }
     codegen::Image image = TRY(codegen::compile(*module, code, options));
+    if (assemble && !is_given_up && !compilers().is_ending) assemble(image);
     std::shared_ptr<const FoundImage> found;
     {
         std::lock_guard lock(mutex);
@@ -158,19 +160,19 @@ std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_m
 
 Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bool is_metered,
                                                       const translate::Code& code) {
-    return made_->compile(target, is_metered, code, false);
+    return made_->compile(target, is_metered, code, false, {});
 }
 
 // The thread's work. What went wrong is no fault of the run: that goes on as it was.
-void Images::make_beside(const std::shared_ptr<Made>& made, codegen::Target target,
-                         bool is_metered) {
+void Images::make_beside(const std::shared_ptr<Made>& made, codegen::Target target, bool is_metered,
+                         const device::Assembler& assemble) {
     translate::Options options;
     options.metered = is_metered;
     Result<translate::Code> code = translate::translate(*made->module, options);
     Result<void> done;
     if (!code) {
         done = code.error();
-    } else if (auto image = made->compile(target, is_metered, *code, true); !image) {
+    } else if (auto image = made->compile(target, is_metered, *code, true, assemble); !image) {
         done = image.error();
     }
     if (!done && !made->is_given_up && !compilers().is_ending)
@@ -178,7 +180,8 @@ void Images::make_beside(const std::shared_ptr<Made>& made, codegen::Target targ
 }
 
 std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_metered,
-                                                std::chrono::nanoseconds ran) {
+                                                std::chrono::nanoseconds ran,
+                                                device::Assembler assemble) {
     std::lock_guard lock(made_->mutex);
     made_->ran += ran;
     if (const Row* begun = made_->row(target, is_metered)) return begun->found;
@@ -191,8 +194,8 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
     }
     // Once more each time: so it comes before the end of whatever LLVM has made by then.
     std::atexit(await_compilers);
-    std::thread([made = made_, target, is_metered]() mutable {
-        make_beside(made, target, is_metered);
+    std::thread([made = made_, target, is_metered, assemble = std::move(assemble)]() mutable {
+        make_beside(made, target, is_metered, assemble);
         made.reset();
         Compilers& all = compilers();
         std::lock_guard one_less(all.mutex);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "device/device.h"
 #include "engine/package.h"
 
 namespace gpurun::engine {
@@ -41,7 +42,8 @@ public:
     // The same, made by other threads, which begin once the module has run for so long that it may
     // be worth it. `ran` is how long it did since it was asked for last.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
-                                            std::chrono::nanoseconds ran);
+                                            std::chrono::nanoseconds ran,
+                                            device::Assembler assemble = {});
 
 private:
     struct Row {
@@ -67,12 +69,13 @@ private:
                                                const translate::Code& code);
         Result<std::shared_ptr<const FoundImage>> compile(codegen::Target target, bool is_metered,
                                                           const translate::Code& code,
-                                                          bool is_beside);
+                                                          bool is_beside,
+                                                          const device::Assembler& assemble);
         std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
                                               codegen::Image image, ImageSource source);
     };
     static void make_beside(const std::shared_ptr<Made>& made, codegen::Target target,
-                            bool is_metered);
+                            bool is_metered, const device::Assembler& assemble);
 
     const std::shared_ptr<Made> made_;
 };

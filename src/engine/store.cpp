@@ -265,9 +265,10 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
 // After it has been interpreted for a while.
 void Store::look_for_native(std::chrono::nanoseconds ran) {
     interpreted_ += ran;
-    const codegen::Target target = native_device().native_target(options_.bursts_on != nullptr);
+    const codegen::Target target = native_target();
     std::erase_if(late_, [&](const LateCode& late) {
-        auto found = late.images->await(target, options_.fuel.has_value(), ran);
+        auto found = late.images->await(target, options_.fuel.has_value(), ran,
+                                        native_device().assembler(target));
         if (!found) return false;
         if (Result<void> used = use_native(*found, late.begin); !used)
             note("interpreted, its machine code cannot be used: " + used.error().to_string());

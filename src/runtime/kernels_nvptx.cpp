@@ -52,7 +52,7 @@ namespace {
 #if GPURUN_NATIVE || GPURUN_RESIDENT
 // How far down machine code may use the hardware's stack. (Asked by a kernel itself.)
 inline u8* stack_limit(u32 stack_bytes) {
-    // What the runtime's own functions take.
+    // What the runtime's own functions take, below the frame of one that is machine code.
     constexpr u32 reserve = 6 << 10;
     volatile u8 here = 0;
     return reinterpret_cast<u8*>(reinterpret_cast<u64>(&here) - (stack_bytes - reserve));

@@ -21,8 +21,7 @@ constexpr const char* source = R"((module
   (func (export "count") (result i32)
     (i32.atomic.rmw.add (i32.const 8) (i32.const 1)))))";
 
-std::string ptx(codegen::Target target) {
-    const std::string_view text = source;
+std::string ptx(codegen::Target target, std::string_view text = source) {
     auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
     if (!module) return module.error().to_string();
     auto code = translate::translate(**module, {});
@@ -75,6 +74,41 @@ TEST(Nvptx, AtomicsAreOrdered) {
     ASSERT_NE(atom, std::string::npos) << count;
     EXPECT_LT(fence, atom);
     EXPECT_NE(count.find("fence.sc.gpu", atom), std::string::npos) << count;
+}
+
+// PTX says nothing of the least number's negation.
+TEST(Nvptx, NothingIsNegated) {
+    const std::string text = ptx(codegen::Target::cuda_burst, R"((module
+      (func (param v128 v128) (result v128) (i16x8.lt_s (i16x8.neg (local.get 0)) (local.get 1)))
+      (func (param v128) (result v128) (i16x8.abs (local.get 0)))
+      (func (param i32) (result i32) (i32.sub (i32.const 0) (local.get 0)))
+      (func (param f64) (result f64) (f64.neg (local.get 0)))))");
+    EXPECT_EQ(text.find("neg.s"), std::string::npos);
+    EXPECT_EQ(text.find("abs.s"), std::string::npos);
+    EXPECT_NE(function(text, "f0").find("sub.s16"), std::string::npos);
+    EXPECT_NE(function(text, "f1").find("max.s16"), std::string::npos);
+}
+
+// They would be in constant memory, which is the kernel's.
+TEST(Nvptx, ThereAreNoJumpTables) {
+    const std::string text = ptx(codegen::Target::cuda_burst, R"((module
+      (func (param i32) (result i32)
+        (block (block (block (block (block (block
+          (br_table 0 1 2 3 4 5 (local.get 0)))
+          (return (i32.const 10))) (return (i32.const 11))) (return (i32.const 12)))
+          (return (i32.const 13))) (return (i32.const 14)))
+        (i32.const 15))))");
+    EXPECT_EQ(text.find("brx"), std::string::npos);
+}
+
+// What would take much of a small stack.
+TEST(Nvptx, LargeFramesStayInTheInterpreter) {
+    std::string locals;
+    for (u32 i = 0; i < 600; i++) locals += " i32";
+    const std::string text = ptx(codegen::Target::cuda_burst,
+                                 "(module (func (local" + locals + ")) (func (local i32)))");
+    EXPECT_EQ(function(text, "f0"), "");
+    EXPECT_NE(function(text, "f1"), "");
 }
 
 }  // namespace
