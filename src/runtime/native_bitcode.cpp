@@ -209,10 +209,9 @@ NATIVE u32 native_dirty(const NativeContext* n, const u8* at, u32 width) {
     NATIVE void native_##name(u8* at, V value) { atomic_store<M>(at, M(value)); }
 #define ATOMIC_RMW(name, V, M, f) \
     NATIVE V native_##name(u8* at, V value) { return V(atomic_rmw_##f<M>(at, M(value))); }
-#define ATOMIC_CMPXCHG(name, V, M)                                                                \
-    NATIVE V native_##name(u8* at, V expected, V replacement) {                                   \
-        return V(M(expected)) == expected ? V(atomic_cmpxchg<M>(at, M(expected), M(replacement))) \
-                                          : V(atomic_load<M>(at));                                \
+#define ATOMIC_CMPXCHG(name, V, M)                                    \
+    NATIVE V native_##name(u8* at, V expected, V replacement) {       \
+        return V(atomic_cmpxchg<M>(at, M(expected), M(replacement))); \
     }
 #include "abi/code_ops.def"
 

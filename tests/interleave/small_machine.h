@@ -9,8 +9,10 @@
 #include <cstdio>
 
 #include "explorer.h"
+#include "runtime/growth.h"
 #include "runtime/interp.h"
 #include "runtime/mailbox.h"
+#include "runtime/native.h"
 #include "runtime/processes.h"
 // For what is its own: how tasks block and end. A copy for each test.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
