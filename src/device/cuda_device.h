@@ -291,6 +291,7 @@ public:
     // Where the code can be entered natively; and the rest of what such a kernel is told.
     Result<UploadedEntries> upload_entries(std::span<const NativePart> parts, u64 code_words);
     NativeParams native_params(Tier tier) const;
+    u32 native_stack_bytes(codegen::Target target) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep);
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,

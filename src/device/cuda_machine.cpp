@@ -124,7 +124,7 @@ public:
                   pages,
                   0,
                   device.info().has_watchdog ? watched_ns : 0,
-                  device.native_params(Tier::native).stack_bytes,
+                  device.native_stack_bytes(codegen::Target::cuda_machine),
                   0},
           signals_(std::make_shared<Signals>(driver_)) {}
 
@@ -299,7 +299,8 @@ Result<MachineShape> CudaDevice::machine_shape() {
     const Kernel* kernel = TRY(native_kernel(codegen::Target::cuda_machine));
     // The driver takes local memory for all lanes that could ever be resident, at the launch, and
     // some for itself.
-    const u32 stack = std::max(kernel->local_bytes, native_params(Tier::native).stack_bytes);
+    const u32 stack =
+        std::max(kernel->local_bytes, native_stack_bytes(codegen::Target::cuda_machine));
     const u64 free = TRY(free_memory()), local = u64(stack) * info_.lanes;
     info_.memory_free = free - std::min(free, local + free / 64);
     return MachineShape{

@@ -2,6 +2,7 @@
 // know each other's functions by their addresses, so a kernel is assembled once for all images.
 #include <elf.h>
 
+#include "abi/machine.h"
 #include "abi/native.h"
 #include "base/phases.h"
 #include "device/cuda_device.h"
@@ -18,6 +19,8 @@ constexpr u32 machine_registers = 64;
 // Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
 // could be resident.
 constexpr u32 stack_bytes = 16 << 10;
+// In machines lanes have stacks of processes there as well.
+constexpr u32 machine_stack_bytes = stack_bytes + resident_stack_slots * 4;
 
 // Whether code has constants in memory beside its parameters, such as jump tables: they would be
 // looked for among those of the kernel that it is called by.
@@ -118,9 +121,14 @@ struct EntryWords {
 // more if it needs that for itself.
 Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
     constexpr int limit_stack_size = 0;
-    TRY(check(driver_.context_limit(limit_stack_size, stack_bytes), "asking for hardware stack"));
+    TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes(target)),
+              "asking for hardware stack"));
     const KernelSource source = source_of(target, info_.capability);
     return kernel(source.name, source.ptx, source.registers);
+}
+
+u32 CudaDevice::native_stack_bytes(codegen::Target target) const {
+    return target == codegen::Target::cuda_machine ? machine_stack_bytes : stack_bytes;
 }
 
 NativeParams CudaDevice::native_params(device::Tier tier) const {

@@ -183,12 +183,25 @@ std::vector<std::string> ptx_of(const std::vector<std::string>& ptx, const std::
 
 // Empty: it is so.
 std::string problem_with(const Fact& fact, const std::vector<std::string>& lines) {
+    static const std::vector<std::string> runtime = {
+#define NATIVE_CALL(name) #name,
+#include "abi/native_calls.def"
+    };
+    static const std::regex load(R"(ld\.b64 \t(%rd\d+), \[%rd\d+(?:\+(\d+))?\])");
+    std::map<std::string, usize> loaded;  // registers, and which of such words they have
     static const std::regex call(R"(call(?:\.uni)? (?:\([^)]*\), )?([\w$%]+))");
     if (lines.empty()) return "there is no function " + fact.function;
     std::set<std::string> called, found;
     for (const std::string& line : lines) {
         std::smatch match;
-        if (std::regex_search(line, match, call)) called.insert(match[1]);
+        if (std::regex_search(line, match, load))
+            loaded[match[1]] = match[2].matched ? usize(std::stoul(match[2])) / 8 : 0;
+        if (std::regex_search(line, match, call)) {
+            // The runtime's functions are called by the addresses that the context has of them.
+            const auto address = loaded.find(match[1]);
+            const bool is_runtime = address != loaded.end() && address->second < runtime.size();
+            called.insert(is_runtime ? runtime[address->second] : match[1].str());
+        }
         for (const std::string& text : fact.texts)
             if (line.find(text) != line.npos) found.insert(text);
     }
