@@ -15,8 +15,9 @@ Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  bool is_optimised) {
     const Driver& driver = *chip.driver;
     image::Cache cache(image::Cache::default_folder());
-    std::string key = format("kernel %s/%u driver %d chip %u", id.c_str(), max_registers,
-                             driver.version, chip.capability);
+    const std::string key = format("kernel %u%s driver %d chip %u ", max_registers,
+                                   is_optimised ? "" : " plain", driver.version, chip.capability) +
+                            id;
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
     constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
                   jit_split_compile = 33;
@@ -35,7 +36,7 @@ Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
     for (std::string_view text : ptx) {
         if (status != 0) break;
         status = driver.link_add(link, input_ptx, const_cast<char*>(text.data()), text.size() + 1,
-                                 id.c_str(), 0, nullptr, nullptr);
+                                 "ptx", 0, nullptr, nullptr);
     }
     void* image = nullptr;
     usize size = 0;

@@ -87,16 +87,16 @@ KernelSource source_of(codegen::Target target, u32 capability) {
 // With no constants that would not be found.
 Result<std::vector<u8>> assemble_image(const Chip& chip, const codegen::Image& image,
                                        u32 max_registers) {
+    // All of it is its name: nobody can make another that is taken for it.
     std::vector<std::string> texts;
     std::string id = "image";
     for (const codegen::Image::Piece& piece : image.pieces) {
-        const std::string& text = texts.emplace_back(piece.object.begin(), piece.object.end());
-        id += format("/%016llx/%zu", (unsigned long long)image::hash(text), text.size());
+        texts.emplace_back(piece.object.begin(), piece.object.end());
+        id += format(" %zu ", texts.back().size()) + texts.back();
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
     std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers));
-    if (has_constants(cubin))
-        cubin = TRY(assemble(chip, id + "/plain", views, max_registers, false));
+    if (has_constants(cubin)) cubin = TRY(assemble(chip, id, views, max_registers, false));
     if (has_constants(cubin))
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
