@@ -7,7 +7,6 @@
 #include "device/cuda_device.h"
 #include "device/devices.h"
 #include "device/runtime_ptx.h"
-#include "image/cache.h"
 
 namespace gpurun::device {
 namespace {
