@@ -185,7 +185,9 @@ std::string target_key(Target target, const std::string& cpu) {
 }
 
 std::string this_cpu() {
-    static const std::string cpu = llvm::sys::getHostCPUName().str() + "," + host_features();
+    // Never destroyed, as all here that threads use which compile while the program ends.
+    static const std::string& cpu =
+        *new std::string(llvm::sys::getHostCPUName().str() + "," + host_features());
     return cpu;
 }
 
@@ -212,7 +214,7 @@ Result<std::string> missing_features(const std::string& cpu) {
 }
 
 const Implementation& host_target() {
-    static const HostTarget target(this_cpu());
+    static const HostTarget& target = *new HostTarget(this_cpu());
     return target;
 }
 

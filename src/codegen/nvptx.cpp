@@ -49,8 +49,11 @@ public:
     // which PTX has no answer: the driver's assembler compares with what is no number of 16 bits
     // any more. Subtraction is defined for all.
     std::vector<u8> amended(std::vector<u8> text) const override {
-        static const std::regex negation(R"(neg\.(s(?:16|32|64)) \t(%\w+), (%\w+);)"),
-            absolute(R"(abs\.(s(?:16|32|64)) \t(%\w+), (%\w+);)");
+        // Never destroyed: threads may compile while the program ends.
+        static const std::regex &negation =
+                                    *new std::regex(R"(neg\.(s(?:16|32|64)) \t(%\w+), (%\w+);)"),
+                                &absolute =
+                                    *new std::regex(R"(abs\.(s(?:16|32|64)) \t(%\w+), (%\w+);)");
         std::string made;
         auto amend = [&](std::string line) {
             if (line.find("neg.s") != line.npos)
@@ -76,9 +79,12 @@ private:
 }  // namespace
 
 const Implementation& nvptx_target(Target target) {
-    static const NvptxTarget burst({gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
-        space({gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
-        machine({gpurun_native_machine_bitcode, gpurun_native_machine_bitcode_end});
+    static const NvptxTarget &burst = *new NvptxTarget(
+                                 {gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
+                             &space = *new NvptxTarget(
+                                 {gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
+                             &machine = *new NvptxTarget({gpurun_native_machine_bitcode,
+                                                          gpurun_native_machine_bitcode_end});
     if (target == Target::cuda_machine) return machine;
     return target == Target::cuda_burst ? burst : space;
 }
