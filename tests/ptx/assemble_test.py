@@ -3,8 +3,8 @@
 
     assemble_test.py [--all]
 
-For the oldest and the newest that a file is for, one of them if another variant is for the other, and
-with --all for every generation.
+For the oldest or the newest that a file is for, such that each is assembled for both somewhere, and with --all for
+every generation. Machine code too, as the driver assembles it.
 """
 import concurrent.futures
 import os
@@ -38,11 +38,9 @@ def assemble(ptx, chip):
 def chosen(ptx, chips):
     if "--all" in sys.argv:
         return chips
-    if ptx.stem.startswith("native_"):  # much of it is in the others
-        return [chips[-1]]
     variants = sorted(build.glob(ptx.stem.rsplit("_", 1)[0] + "_[0-9]*.ptx"))
-    if len(variants) == 1:
-        return [chips[0], chips[-1]]
+    if len(variants) == 1:  # much of it is in the others: for the oldest of them if it is the interpreter's
+        return [chips[-1 if ptx.stem.startswith("native_") else 0]]
     return [chips[0 if ptx == variants[0] else -1]]
 
 
