@@ -3,8 +3,8 @@
 
     assemble_test.py [--all]
 
-For the oldest or the newest that a file is for, such that each is assembled for both somewhere, and with --all for
-every generation. Machine code too, as the driver assembles it.
+Most kernels, each for the oldest or the newest that it is for; with --all every one, for every generation. Machine
+code too, as the driver assembles it.
 """
 import concurrent.futures
 import os
@@ -39,7 +39,9 @@ def chosen(ptx, chips):
     if "--all" in sys.argv:
         return chips
     variants = sorted(build.glob(ptx.stem.rsplit("_", 1)[0] + "_[0-9]*.ptx"))
-    if len(variants) == 1:  # much of it is in the others: for the oldest of them if it is the interpreter's
+    if "deep" in ptx.stem:  # the same as another but for where stacks are
+        return []
+    if len(variants) == 1:
         return [chips[-1 if ptx.stem.startswith("native_") else 0]]
     return [chips[0 if ptx == variants[0] else -1]]
 
