@@ -34,7 +34,8 @@ bool has_constants(std::span<const u8> cubin) {
 // The most that a function has of hardware stack: what leaves at its end needs the rest of the
 // reserve (kernels_nvptx.cpp).
 constexpr u32 most_frame_bytes = 2 << 10;
-u32 largest_frame(std::span<const u8> cubin) {
+// Nothing: it does not say.
+std::optional<u32> largest_frame(std::span<const u8> cubin) {
     // Rows of the section .nv.info: a format, a name and a size; of those of format 4 so many bytes
     // follow, here a symbol and its number of bytes.
     struct Row {
@@ -50,11 +51,11 @@ u32 largest_frame(std::span<const u8> cubin) {
     Elf64_Ehdr head;
     Elf64_Shdr names, section;
     if (!read(0, head) || !read(head.e_shoff + u64(head.e_shstrndx) * sizeof names, names))
-        return ~u32{0};
-    u32 most = 0;
+        return std::nullopt;
+    std::optional<u32> most;
     for (u32 i = 0; i < head.e_shnum; i++) {
         char name[sizeof ".nv.info"] = {};
-        if (!read(head.e_shoff + u64(i) * sizeof section, section)) return ~u32{0};
+        if (!read(head.e_shoff + u64(i) * sizeof section, section)) return std::nullopt;
         if (!read(names.sh_offset + section.sh_name, name) || std::memcmp(name, ".nv.info", 9) != 0)
             continue;
         Row row;
@@ -62,7 +63,7 @@ u32 largest_frame(std::span<const u8> cubin) {
              at += sizeof row + (row.format == has_bytes ? row.size : 0))
             if (u32 found[2]; row.format == has_bytes && row.name == frame_size &&
                               row.size == sizeof found && read(at + sizeof row, found))
-                most = std::max(most, found[1]);
+                most = std::max(most.value_or(0), found[1]);
     }
     return most;
 }
@@ -100,11 +101,16 @@ Result<std::vector<u8>> assemble_image(const Chip& chip, const codegen::Image& i
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
             "interp runs without"};
-    if (const u32 bytes = largest_frame(cubin); bytes > most_frame_bytes)
+    const std::optional<u32> frame = largest_frame(cubin);
+    if (!frame)
+        return Error{
+            "the driver does not say how much stack machine code takes; --tier interp runs "
+            "without"};
+    if (*frame > most_frame_bytes)
         return Error{
             format("a function takes %u bytes of hardware stack, and %u are the most; "
                    "--tier interp runs without",
-                   bytes, most_frame_bytes)};
+                   *frame, most_frame_bytes)};
     return cubin;
 }
 

@@ -3,8 +3,7 @@
 // and text stand after their length. Images of targets that are not known here are left out.
 #include "engine/package.h"
 
-#include <string_view>
-
+#include "base/byte_file.h"
 #include "base/format.h"
 #include "image/cache.h"
 
@@ -15,50 +14,6 @@ constexpr std::string_view magic("\0gpu", 4);
 constexpr u64 version = 1;
 constexpr usize prefix = 20;  // magic, version and hash
 
-std::string_view as_text(std::span<const u8> bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-void append_number(std::vector<u8>& bytes, u64 number) {
-    for (u32 i = 0; i < 8; i++) bytes.push_back(u8(number >> (8 * i)));
-}
-
-void append(std::vector<u8>& bytes, std::span<const u8> part) {
-    append_number(bytes, part.size());
-    bytes.insert(bytes.end(), part.begin(), part.end());
-}
-
-void append(std::vector<u8>& bytes, std::string_view text) {
-    append(bytes, {reinterpret_cast<const u8*>(text.data()), text.size()});
-}
-
-// What is read, from the front; nothing and zeros once it has ended too early.
-class Reader {
-public:
-    explicit Reader(std::span<const u8> bytes) : bytes_(bytes) {}
-    u64 number() {
-        u64 n = 0;
-        std::span<const u8> part = take(8);
-        for (usize i = 0; i < part.size(); i++) n |= u64(part[i]) << (8 * i);
-        return n;
-    }
-    std::span<const u8> part() { return take(number()); }
-    std::string text() { return std::string(as_text(part())); }
-    bool is_cut_off() const { return is_cut_off_; }
-    bool is_at_end() const { return bytes_.empty(); }
-
-private:
-    std::span<const u8> take(u64 size) {
-        is_cut_off_ |= size > bytes_.size();
-        if (is_cut_off_) return {};
-        std::span<const u8> taken = bytes_.first(size);
-        bytes_ = bytes_.subspan(size);
-        return taken;
-    }
-    std::span<const u8> bytes_;
-    bool is_cut_off_ = false;
-};
-
 }  // namespace
 
 bool may_be_package(std::string_view start) {
@@ -66,25 +21,26 @@ bool may_be_package(std::string_view start) {
 }
 
 std::vector<u8> to_bytes(const Package& package) {
-    std::vector<u8> content;
-    append(content, package.module);
-    append_number(content, package.images.size());
+    ByteWriter content;
+    content.part(package.module);
+    content.number(package.images.size());
     for (const ShippedImage& image : package.images) {
-        append(content, codegen::name_of(image.target));
-        append(content, image.cpu);
-        append(content, image.key);
-        append(content, image.bytes);
+        content.text(codegen::name_of(image.target));
+        content.text(image.cpu);
+        content.text(image.key);
+        content.part(image.bytes);
     }
-    std::vector<u8> bytes(magic.begin(), magic.end());
-    append_number(bytes, version);
-    append_number(bytes, image::hash(as_text(content)));
-    bytes.insert(bytes.end(), content.begin(), content.end());
-    return bytes;
+    ByteWriter file;
+    file.bytes.assign(magic.begin(), magic.end());
+    file.number(version);
+    file.number(image::hash(as_text(content.bytes)));
+    file.bytes.insert(file.bytes.end(), content.bytes.begin(), content.bytes.end());
+    return std::move(file.bytes);
 }
 
 Result<Package> package_from_bytes(std::span<const u8> bytes) {
     if (bytes.size() < prefix) return Error{"is cut off: a .gpu file begins with 20 bytes"};
-    Reader start(bytes.subspan(magic.size(), prefix - magic.size()));
+    ByteReader start(bytes.subspan(magic.size(), prefix - magic.size()));
     if (const u64 found = start.number(); found != version)
         return Error{format("is a .gpu file of version %llu, this gpu-run reads version %llu",
                             (unsigned long long)found, (unsigned long long)version)};
@@ -92,7 +48,7 @@ Result<Package> package_from_bytes(std::span<const u8> bytes) {
     if (start.number() != image::hash(as_text(content)))
         return Error{"is damaged: its checksum does not match"};
 
-    Reader in(content);
+    ByteReader in(content);
     Package package;
     std::span<const u8> module = in.part();
     package.module.assign(module.begin(), module.end());

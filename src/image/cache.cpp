@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/byte_file.h"
 #include "base/format.h"
 #include "base/notes.h"
 
@@ -43,10 +44,6 @@ bool write_all(int file, const void* from, usize size) {
         done += usize(put);
     }
     return true;
-}
-
-std::string_view as_text(std::span<const u8> bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void make_folders(const std::string& path) {
