@@ -47,20 +47,21 @@ public:
 
     // LLVM negates the least number of a type by `neg`, and takes its absolute value by `abs`, for
     // which PTX has no answer: the driver's assembler compares with what is no number of 16 bits
-    // any more. Subtraction is defined for all.
+    // any more. And one (CUDA 13.0) forgets to negate what goes into a maximum of three. Of
+    // unsigned numbers it knows nothing: their subtraction is done, and wraps.
     std::vector<u8> amended(std::vector<u8> text) const override {
         // Never destroyed: threads may compile while the program ends.
         static const std::regex &negation =
-                                    *new std::regex(R"(neg\.(s(?:16|32|64)) \t(%\w+), (%\w+);)"),
+                                    *new std::regex(R"(neg\.s(16|32|64) \t(%\w+), (%\w+);)"),
                                 &absolute =
-                                    *new std::regex(R"(abs\.(s(?:16|32|64)) \t(%\w+), (%\w+);)");
+                                    *new std::regex(R"(abs\.s(16|32|64) \t(%\w+), (%\w+);)");
         std::string made;
         auto amend = [&](std::string line) {
             if (line.find("neg.s") != line.npos)
-                line = std::regex_replace(line, negation, "sub.$1 \t$2, 0, $3;");
+                line = std::regex_replace(line, negation, "sub.u$1 \t$2, 0, $3;");
             if (line.find("abs.s") != line.npos)
                 line = std::regex_replace(line, absolute,
-                                          "{ .reg .$1 t; sub.$1 t, 0, $3; max.$1 $2, $3, t; }");
+                                          "{ .reg .b$1 t; sub.u$1 t, 0, $3; max.s$1 $2, $3, t; }");
             made += line;
         };
         for (auto at = text.begin(); at != text.end();) {

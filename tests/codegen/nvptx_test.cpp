@@ -85,7 +85,7 @@ TEST(Nvptx, NothingIsNegated) {
       (func (param f64) (result f64) (f64.neg (local.get 0)))))");
     EXPECT_EQ(text.find("neg.s"), std::string::npos);
     EXPECT_EQ(text.find("abs.s"), std::string::npos);
-    EXPECT_NE(function(text, "f0").find("sub.s16"), std::string::npos);
+    EXPECT_NE(function(text, "f0").find("sub.u16"), std::string::npos);
     EXPECT_NE(function(text, "f1").find("max.s16"), std::string::npos);
 }
 
