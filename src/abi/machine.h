@@ -156,13 +156,12 @@ struct TaskEntry {
     u32 next_of_process, previous_of_process;  // index + 1
     u32 next_free;                             // index + 1
     u32 stack_slots;
-    Handle call;          // its CallState, or 0: the process's
-    u32 is_fresh;         // slot_is_*: its words and memories are yet to be made; or 0
-    Handle request_node;  // what it wants of the host: a block of a cold file
-    u32 poll_turn;        // grows when it is to look again at the pipes that it polls
-    u64 request_block;
+    Handle call;    // its CallState, or 0: the process's
+    u32 is_fresh;   // slot_is_*: its words and memories are yet to be made; or 0
+    u32 poll_turn;  // grows when it is to look again at the pipes that it polls
+    u32 padding;
 };
-static_assert(sizeof(TaskEntry) == 88);
+static_assert(sizeof(TaskEntry) == 80);
 
 struct WaitBucket {
     u32 lock;
@@ -255,7 +254,7 @@ struct MachineHeader {
     u32 alive, sleeping;     // processes; tasks with a deadline
     u64 spawned, ended, blocked_tasks, spare_pages;
     u64 output_waits;        // grows when there is something new for the host in its streams
-    RunQueue host_requests;  // of tasks that want something of the host; slots as in the others
+    RunQueue host_requests;  // of tasks that want something of the host (runtime/host_requests.h)
     MachineStats stats;      // the clock warp's
     u32 programs_used;
     Handle scratch;  // max_message bytes, of the mailbox warp

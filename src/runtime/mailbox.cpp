@@ -3,7 +3,7 @@
 #include "runtime/mailbox.h"
 
 #include "abi/ring.h"
-#include "runtime/processes.h"
+#include "runtime/host_requests.h"
 #include "runtime/programs.h"
 
 namespace gpurun::rt {
@@ -463,16 +463,8 @@ private:
     }
     // A block of the base, for all who have that file.
     void bring_block(const BlockAnswer& answer) {
-        TaskEntry& task = m_.task(answer.task);
-        auto is_for = [&] {
-            return load_relaxed(&task.request_node) == answer.node &&
-                   task.request_block == answer.block;
-        };
-        if (load_task_state(task) != TaskState::blocked || !is_for()) return;
-        const u32* words = reinterpret_cast<const u32*>(m_.pages + task.words_at);
-        CallState* call = words[process_call] != 0
-                              ? at_handle<CallState>(p_, words[process_call])
-                              : at_handle<ProcessBlock>(p_, words[process_block]);
+        if (!take_asker(m_, answer)) return;
+        CallState* call = call_state(place_of(m_, answer.task));
         Handle* slot =
             answer.error == 0 ? slot_of(p_, node_at(p_, answer.node), answer.block) : nullptr;
         if (slot == nullptr) {
@@ -489,7 +481,7 @@ private:
                 store_shared(slot, block);
             }
         }
-        unblock(m_, answer.task, Wake::woken, is_for);
+        make_ready(m_, answer.task);
     }
 
     // ---- to the host
@@ -552,18 +544,15 @@ private:
     }
 
     bool send_requests() {
-        RunQueue& queue = m_.header->host_requests;
+        const RunQueue& queue = m_.header->host_requests;
         bool sent = false;
         while (shuffle(lane_id() == 0 ? queue_length(queue) : 0, 0) > 0 &&
                has_room(sizeof(BlockRequest))) {
-            u32 first = 0, task = 0;
-            if (lane_id() == 0 && take_tickets(queue, 1, first) == 1)
-                task = fetch_task(queue, m_.queue_slots(queue), first);
-            task = shuffle(task, 0);
-            if (task == 0) break;
-            const TaskEntry& entry = m_.task(task);
-            send(MessageKind::want_block,
-                 BlockRequest{task, load_relaxed(&entry.request_node), entry.request_block});
+            BlockRequest wanted{};
+            if (lane_id() == 0 && !take_request(m_, wanted)) wanted.task = 0;
+            wanted.task = shuffle(wanted.task, 0);
+            if (wanted.task == 0) break;
+            send(MessageKind::want_block, wanted);
             sent = true;
         }
         return sent;

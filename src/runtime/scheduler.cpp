@@ -3,6 +3,7 @@
 #include "runtime/scheduler.h"
 
 #include "runtime/growth.h"
+#include "runtime/host_requests.h"
 #include "runtime/interp.h"
 #include "runtime/mailbox.h"
 #include "runtime/native.h"
@@ -181,12 +182,6 @@ void answer_wait(const Machine& m, const Lane& lane) {
 
 // ---- blocking ----------------------------------------------------------------------
 
-CallState* call_state(const Process& p) {
-    const Handle own = p.words[process_call];
-    return own != 0 ? at_handle<CallState>(p, own)
-                    : at_handle<ProcessBlock>(p, p.words[process_block]);
-}
-
 // memory.atomic.wait. The times of waits are relative; deadlines are the monotonic clock's.
 bool park_at_memory(const Machine& m, const Lane& lane) {
     u32* thread = lane.p.words + lane.thread;
@@ -282,22 +277,6 @@ bool park_in_call(const Machine& m, const Lane& lane) {
     return false;
 }
 
-// A block of a cold file: the mailbox warp asks the host for it, and unblocks the task.
-bool park_for_host(const Machine& m, const Lane& lane) {
-    CallState* call = call_state(lane.p);
-    TaskEntry& task = m.task(lane.task);
-    call->deadline = no_deadline;
-    task.request_block = call->request_at;
-    store_relaxed(&task.request_node, call->request_node);
-    RunQueue& requests = m.header->host_requests;
-    const u32 index = lane.task;
-    if (!park(m, index, wait_key(WaitFor::host, index), no_deadline,
-              [&] { return !is_ending(m, task); }))
-        return false;
-    push_task(requests, m.queue_slots(requests), index);
-    return true;
-}
-
 // ---- ends --------------------------------------------------------------------------
 
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
@@ -351,7 +330,7 @@ bool is_end(ThreadState state) {
         case ThreadState::waiting: is_parked = park_at_memory(m, lane); break;
         case ThreadState::sleeping: call_state(lane.p)->request = Request::time; [[fallthrough]];
         case ThreadState::blocked: is_parked = park_in_call(m, lane); break;
-        case ThreadState::host: is_parked = park_for_host(m, lane); break;
+        case ThreadState::host: return ask_host(m, lane.task);
         default: break;
     }
     if (!is_parked) make_ready(m, lane.task);

@@ -54,4 +54,11 @@ inline Process place_of(const Machine& m, u32 index) {
             m.system};
 }
 
+// Of the task whose words these are.
+inline CallState* call_state(const Process& p) {
+    const Handle own = p.words[process_call];
+    return own != 0 ? at_handle<CallState>(p, own)
+                    : at_handle<ProcessBlock>(p, p.words[process_block]);
+}
+
 }  // namespace gpurun::rt

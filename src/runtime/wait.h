@@ -8,8 +8,8 @@
 // state those who end it: both are written before that last look, so that of a waiter and a waker
 // at least one sees what the other did.
 //
-// A task leaves its bucket once: by wake(), or by unblock() for a deadline or an end, under the
-// lock.
+// A task leaves its bucket once, under the lock: by wake(), by unblock() for a deadline or an end,
+// or by take_blocked().
 #pragma once
 
 #include "runtime/machine.h"
@@ -131,23 +131,29 @@ inline u32 wake(const Machine& m, u64 key, u32 most, u64 other) {
 
 inline u32 wake(const Machine& m, u64 key, u32 most) { return wake(m, key, most, key); }
 
-// Makes a task ready that is blocked, if `condition()`; false: it is not, or it is not blocked.
+// A task that is blocked becomes the caller's, if `condition()`; false: it is not, or it is not
+// blocked.
 template <class Condition>
-inline bool unblock(const Machine& m, u32 index, Wake why, Condition condition) {
+inline bool take_blocked(const Machine& m, u32 index, Wake why, Condition condition) {
     TaskEntry& task = m.task(index);
     atomic_fence();  // pairs with park's: why it is to go on was written before
     if (load_task_state(task) != TaskState::blocked) return false;
     const u32 number = load_relaxed(&task.bucket);
-    {
-        WaitBucket& bucket = m.bucket(number);
-        Lock lock(&bucket.lock);
-        if (load_task_state(task) != TaskState::blocked || load_relaxed(&task.bucket) != number ||
-            !condition())
-            return false;
-        unlink_waiting(m, bucket, index);
-        end_wait(m, index, why);
-        store_task_state(task, TaskState::running);
-    }
+    WaitBucket& bucket = m.bucket(number);
+    Lock lock(&bucket.lock);
+    if (load_task_state(task) != TaskState::blocked || load_relaxed(&task.bucket) != number ||
+        !condition())
+        return false;
+    unlink_waiting(m, bucket, index);
+    end_wait(m, index, why);
+    store_task_state(task, TaskState::running);
+    return true;
+}
+
+// The same, and makes it ready.
+template <class Condition>
+inline bool unblock(const Machine& m, u32 index, Wake why, Condition condition) {
+    if (!take_blocked(m, index, why, condition)) return false;
     make_ready(m, index);
     return true;
 }

@@ -59,6 +59,33 @@ constexpr const char* writer = R"(
       (call_if (call $write (i32.load (i32.const 32)) (i32.const 16) (i32.const 1) (i32.const 40))))
     (func $call_if (param i32) (if (local.get 0) (then (call $exit (local.get 0)))))))";
 
+// Reads a byte in every 64 KiB of the file "large" of its first directory, the last block first,
+// and exits with their sum.
+constexpr const char* reader = R"(
+  (module
+    (import "wasi_snapshot_preview1" "path_open"
+      (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_pread"
+      (func $read (param i32 i32 i32 i64 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "large")
+    (func (export "_start") (local $at i64) (local $sum i32)
+      (call_if (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 5) (i32.const 0)
+        (i64.const 6) (i64.const 0) (i32.const 0) (i32.const 32)))
+      (i32.store (i32.const 16) (i32.const 64))
+      (i32.store (i32.const 20) (i32.const 1))
+      (local.set $at (i64.const 0x2000000))
+      (loop $again
+        (local.set $at (i64.sub (local.get $at) (i64.const 0x10000)))
+        (call_if (call $read (i32.load (i32.const 32)) (i32.const 16) (i32.const 1)
+          (local.get $at) (i32.const 40)))
+        (local.set $sum (i32.add (local.get $sum) (i32.load8_u (i32.const 64))))
+        (br_if $again (i64.ne (local.get $at) (i64.const 0))))
+      (call $exit (local.get $sum)))
+    (func $call_if (param i32)
+      (if (local.get 0) (then (call $exit (i32.add (i32.const 1000) (local.get 0))))))))";
+
 std::string with_calls(std::string source) {
     for (size_t at; (at = source.find("(call_if ")) != source.npos;)
         source.replace(at, 9, "(call $call_if ");
@@ -235,6 +262,50 @@ TEST(Machine, WritesFilesBack) {
     std::string text;
     std::getline(file, text);
     EXPECT_EQ(text, "changed");
+    std::filesystem::remove_all(folder);
+}
+
+// What is too large for the device stays with the host, which is asked for its blocks; meanwhile
+// some who asked are killed.
+TEST(Machine, LargeFilesComeBlockByBlock) {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("gpurun-machine-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    {
+        std::ofstream file(folder / "large", std::ios::binary);
+        for (int i = 0; i < 512; i++) {
+            file.seekp(i * 0x10000);
+            file.put(char(i % 3));
+        }
+        file.seekp(0x2000000 - 1);
+        file.put('\0');
+    }
+    constexpr uint32_t processes = 32, sum = 511;
+    {
+        Machine machine(device(), Config().directory(folder.string(), "/", false));
+        const uint32_t program = machine.load("reader", module(with_calls(reader)));
+        std::map<uint32_t, uint32_t> ends;  // by how
+        for (uint32_t i = 0; i < processes; i++) {
+            const uint32_t process = machine.spawn(program, Config());
+            if (i % 4 != 1) continue;
+            // It may have ended by then.
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (const uint32_t pid = machine.pid(process)) machine.kill(pid, 9);
+        }
+        for (uint32_t i = 0; i < processes; i++) {
+            auto ended = machine.next();
+            ASSERT_TRUE(ended);
+            const Process it = ended->result[0];
+            if (it.ending() == GPURUN_EXITED) {
+                EXPECT_EQ(it.exit_code(), sum);
+            } else {
+                EXPECT_EQ(it.ending(), GPURUN_KILLED);
+            }
+            ends[it.ending()]++;
+        }
+        EXPECT_GE(ends[GPURUN_EXITED], processes * 3 / 4);
+        EXPECT_TRUE(machine.wait_idle());
+    }
     std::filesystem::remove_all(folder);
 }
 

@@ -1,0 +1,45 @@
+// What tasks of a machine want of the host: blocks of cold files.
+//
+// A task that wants one is off its lane and in the queue `host_requests`. The mailbox warp takes it
+// from there, blocks it, and sends what it wants; when the answer comes it takes the task out of
+// its bucket. So it owns a task whenever it looks at it or writes there, and of one that is ended
+// in between it has nothing but the number, which is asked about under the bucket's lock.
+#pragma once
+
+#include "runtime/processes.h"
+#include "runtime/tasks.h"
+
+namespace gpurun::rt {
+
+// The caller's task becomes the queue's.
+inline void ask_host(const Machine& m, u32 index) {
+    RunQueue& requests = m.header->host_requests;
+    push_task(requests, m.queue_slots(requests), index);
+}
+
+// The next one, of a task that is blocked from now on. False: there is none.
+inline bool take_request(const Machine& m, BlockRequest& wanted) {
+    RunQueue& requests = m.header->host_requests;
+    for (u32 ticket; take_tickets(requests, 1, ticket) != 0;) {
+        const u32 index = fetch_task(requests, m.queue_slots(requests), ticket);
+        const CallState* call = call_state(place_of(m, index));
+        wanted = {index, call->request_node, call->request_at};
+        const ProcessEntry& process = m.process(m.task(index).process);
+        if (park(m, index, wait_key(WaitFor::host, index), no_deadline,
+                 [&] { return !is_ending(process); }))
+            return true;
+        make_ready(m, index);
+    }
+    return false;
+}
+
+// The task that an answer is for is the caller's. False: it does not wait for that any more.
+inline bool take_asker(const Machine& m, const BlockAnswer& answer) {
+    return take_blocked(m, answer.task, Wake::woken, [&] {
+        if (m.task(answer.task).wait_key != wait_key(WaitFor::host, answer.task)) return false;
+        const CallState* call = call_state(place_of(m, answer.task));
+        return call->request_node == answer.node && call->request_at == answer.block;
+    });
+}
+
+}  // namespace gpurun::rt

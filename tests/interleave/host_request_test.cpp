@@ -1,0 +1,120 @@
+// Tasks that want something of the host and are killed meanwhile: whoever looks at one owns it, and
+// an answer that comes too late changes nothing of a task that has the entry since.
+#include "runtime/host_requests.h"
+
+#include "small_machine.h"
+
+namespace gpurun::test {
+namespace {
+
+constexpr Handle file = 7;
+constexpr u64 block = 3;
+
+struct Asking {
+    SmallMachine m;
+    u32 answers;  // that a task got
+    u32 is_over;  // nobody asks any more
+};
+
+void begin_asking(Asking& s) {
+    s.m.begin(2);
+    s.m.header.host_requests.mask = 7;
+    s.m.header.host_requests.slots_at = 128;
+    s.m.tasks[1].words_at = u64(reinterpret_cast<u8*>(s.m.words[1]) - s.m.pages);
+}
+
+void leave_lane(Asking& s, u32 i, ThreadState state) {
+    s.m.words[i][SmallMachine::thread_at + thread_state] = u32(state);
+    Lane lane;
+    lane.has_task = true;
+    lane.task = i;
+    lane.thread = SmallMachine::thread_at;
+    lane.p = s.m.process_of(i);
+    settle(s.m.machine(), lane, state);
+}
+
+// Task 1 wants a block, and gets it or ends.
+void ask(Asking& s) {
+    ProcessBlock* me = s.m.block_of(1);
+    me->request = Request::block;
+    me->request_node = file;
+    me->request_at = block;
+    leave_lane(s, 1, ThreadState::host);
+    if (load_task_state(s.m.tasks[1]) == TaskState::free) return;  // it was killed before
+    s.m.come_back(1);
+    const bool is_killed = is_ending(s.m.processes[1]);
+    REQUIRE(is_killed || me->request_failed);
+    if (is_killed) end_task(s.m.machine(), 1, false);
+}
+
+// The mailbox warp, and a host that answers at once.
+void serve(Asking& s) {
+    const Machine m = s.m.machine();
+    BlockRequest wanted{};
+    while (!take_request(m, wanted)) {
+        if (load_shared(&s.is_over)) return;
+        pause();
+    }
+    REQUIRE(wanted.task == 1 && wanted.node == file && wanted.block == block);
+    if (!take_asker(m, {wanted.task, 0, wanted.node, 0, wanted.block})) return;
+    REQUIRE(load_task_state(s.m.tasks[1]) == TaskState::running);
+    s.m.block_of(1)->request_failed = 1;
+    s.answers++;
+    make_ready(m, 1);
+}
+
+void ask_once(Asking& s) {
+    ask(s);
+    store_shared(&s.is_over, 1u);
+}
+void kill_1(Asking& s) { end_all_tasks(s.m.machine(), s.m.processes[1].pid, Ending::killed, 9); }
+
+TEST(HostRequest, IsAnswered) {
+    ExploreOptions options;
+    options.stops_after_writes = true;
+    expect_right("a task asks", explore(Scenario<Asking>{.begin = begin_asking,
+                                                         .actors = {ask_once, serve},
+                                                         .at_end =
+                                                             [](Asking& s) {
+                                                                 REQUIRE(s.answers == 1);
+                                                                 s.m.nothing_waits();
+                                                             }},
+                                        options));
+}
+TEST(HostRequest, IsAnsweredOrKilled) {
+    expect_right("a task asks and is killed",
+                 explore(Scenario<Asking>{.begin = begin_asking,
+                                          .actors = {ask_once, serve, kill_1},
+                                          .at_end = [](Asking& s) { s.m.nothing_waits(); }}));
+}
+// Another process gets the entries of the one that was killed, and sleeps.
+TEST(HostRequest, AnswersAreForThoseWhoAsked) {
+    ExploreOptions options;
+    options.preemptions = 3;
+    auto act = [](Asking& s) {
+        ask(s);
+        if (load_task_state(s.m.tasks[1]) != TaskState::free) return store_shared(&s.is_over, 1u);
+        s.m.begin_process(1);
+        s.m.tasks[1].words_at = u64(reinterpret_cast<u8*>(s.m.words[1]) - s.m.pages);
+        ProcessBlock* me = s.m.block_of(1);
+        me->request_node = file;
+        me->request_at = block;
+        me->deadline = no_deadline;
+        leave_lane(s, 1, ThreadState::sleeping);
+        REQUIRE(load_task_state(s.m.tasks[1]) == TaskState::blocked);
+        store_shared(&s.is_over, 1u);
+    };
+    expect_right("a task asks and is killed, another has its entry; interrupted 3 times",
+                 explore(Scenario<Asking>{.begin = begin_asking,
+                                          .actors = {act, serve, kill_1},
+                                          .at_end =
+                                              [](Asking& s) {
+                                                  if (s.m.header.blocked_tasks == 0) return;
+                                                  REQUIRE(s.m.tasks[1].state == TaskState::blocked);
+                                                  REQUIRE(!s.m.block_of(1)->request_failed);
+                                              }},
+                         options));
+}
+
+}  // namespace
+}  // namespace gpurun::test
