@@ -2,6 +2,8 @@
 // nowhere. Threads that do so beside a run are nobody's to wait for, until the program ends.
 #include "engine/images.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
@@ -65,6 +67,18 @@ void await_compilers() {
     std::unique_lock lock(all.mutex);
     all.changed.wait(lock, [&] { return all.count == 0; });
 }
+
+// LLVM makes static things whenever it needs them, and they go when the program ends, the newest
+// first: before any handler that was there when a thread began to compile. What is local to the
+// thread that ends the program goes earlier than all of them; that thread is the first, as a rule.
+void await_compilers_at_end() {
+    struct AtEnd {
+        ~AtEnd() { await_compilers(); }
+    };
+    if (gettid() != getpid()) return;
+    thread_local AtEnd at_end;
+}
+[[maybe_unused]] const bool is_awaited_at_end = (await_compilers_at_end(), true);
 
 }  // namespace
 
@@ -192,8 +206,10 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
         std::lock_guard one_more(all.mutex);
         all.count++;
     }
-    // Once more each time: so it comes before the end of whatever LLVM has made by then.
+    // For programs that another thread ends. Once more each time: so it comes before the end of
+    // whatever LLVM has made by then.
     std::atexit(await_compilers);
+    await_compilers_at_end();
     std::thread([made = made_, target, is_metered, assemble = std::move(assemble)]() mutable {
         make_beside(made, target, is_metered, assemble);
         made.reset();
