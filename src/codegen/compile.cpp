@@ -12,6 +12,7 @@
 #include "abi/native.h"
 #include "base/check.h"
 #include "base/format.h"
+#include "codegen/address_spaces.h"
 #include "codegen/codegen.h"
 #include "codegen/piece.h"
 #include "codegen/switches.h"
@@ -90,6 +91,7 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
 
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(AddressSpacesPass());
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());

@@ -295,12 +295,11 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites, bool is
                 mine[live.place.slot + i] = word;
             }
         }
-        // Dead slots: zero rather than what a register of the host's happens to hold, which a dump
-        // would show.
+        // Nobody reads a slot that is dead: whatever a register holds there will do.
         for (auto [slot, node] : values) {
             auto found = mine.find(slot);
             node->addIncoming(
-                found == mine.end() ? llvm::Constant::getNullValue(node->getType()) : found->second,
+                found == mine.end() ? llvm::PoisonValue::get(node->getType()) : found->second,
                 site.from);
         }
     }

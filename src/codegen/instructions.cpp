@@ -230,7 +230,7 @@ FunctionBuilder::Value* FunctionBuilder::access_at(u32 width, bool is_write, boo
         is_bad = b_.CreateOr(is_bad, runtime("native_is_unaligned", {context_, at, number(width)}));
     leave_if(is_bad, NativeStatus::interpret);
     if (is_write) {
-        Value* pieces = runtime("native_dirty", {context_, at, number(width)});
+        Value* pieces = runtime("native_dirty", {context_, at});
         b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
     }
     return at;
@@ -248,7 +248,7 @@ bool FunctionBuilder::build_access(CodeOp op) {
                  NativeStatus::interpret);
         Value* at = runtime("native_address", {load(memory_), address, number(offset)});
         if (is_write) {
-            Value* pieces = runtime("native_dirty", {context_, at, number(width)});
+            Value* pieces = runtime("native_dirty", {context_, at});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
         return at;

@@ -17,6 +17,38 @@ extern "C" const gpurun::u8 gpurun_native_burst_bitcode[], gpurun_native_burst_b
 namespace gpurun::codegen {
 namespace {
 
+// LLVM negates the least number of a type by `neg`, and takes its absolute value by `abs`, for
+// which PTX has no answer: the driver's assembler compares with what is no number of 16 bits any
+// more. And one (CUDA 13.0) forgets to negate what goes into a maximum of three. Of unsigned
+// numbers it knows nothing: their subtraction is done, and wraps.
+std::string without_negation(std::string line) {
+    // Never destroyed: threads may compile while the program ends.
+    static const std::regex &negation = *new std::regex(R"(neg\.s(16|32|64) \t(%\w+), (%\w+);)"),
+                            &absolute = *new std::regex(R"(abs\.s(16|32|64) \t(%\w+), (%\w+);)");
+    if (line.find("neg.s") != line.npos)
+        line = std::regex_replace(line, negation, "sub.u$1 \t$2, 0, $3;");
+    if (line.find("abs.s") != line.npos)
+        line = std::regex_replace(line, absolute,
+                                  "{ .reg .b$1 t; sub.u$1 t, 0, $3; max.s$1 $2, $3, t; }");
+    return line;
+}
+
+// LLVM turns no condition round to go on with the next block: "if p go to A; go to B; A:" is one
+// branch to B.
+void spare_branch(std::vector<std::string>& lines) {
+    const usize count = lines.size();
+    if (count < 3 || !lines[count - 1].starts_with("$L__BB")) return;
+    std::string &first = lines[count - 3], &second = lines[count - 2];
+    const std::string label = lines[count - 1].substr(0, lines[count - 1].find(':'));
+    constexpr std::string_view unconditional = "\tbra.uni \t", if_set = "\t@%", bra = " bra \t";
+    if (!second.starts_with(unconditional) || !first.starts_with(if_set) ||
+        !first.ends_with(" bra \t" + label + ";"))
+        return;
+    first = "\t@!" + first.substr(2, first.find(bra) - 2) + std::string(bra) +
+            second.substr(unconditional.size());
+    lines.erase(lines.end() - 2);
+}
+
 class NvptxTarget final : public Implementation {
 public:
     explicit NvptxTarget(std::span<const u8> bitcode) : bitcode_(bitcode) {}
@@ -45,32 +77,21 @@ public:
 
     bool is_apart() const override { return true; }
 
-    // LLVM negates the least number of a type by `neg`, and takes its absolute value by `abs`, for
-    // which PTX has no answer: the driver's assembler compares with what is no number of 16 bits
-    // any more. And one (CUDA 13.0) forgets to negate what goes into a maximum of three. Of
-    // unsigned numbers it knows nothing: their subtraction is done, and wraps.
     std::vector<u8> amended(std::vector<u8> text) const override {
-        // Never destroyed: threads may compile while the program ends.
-        static const std::regex &negation =
-                                    *new std::regex(R"(neg\.s(16|32|64) \t(%\w+), (%\w+);)"),
-                                &absolute =
-                                    *new std::regex(R"(abs\.s(16|32|64) \t(%\w+), (%\w+);)");
-        std::string made;
-        auto amend = [&](std::string line) {
-            if (line.find("neg.s") != line.npos)
-                line = std::regex_replace(line, negation, "sub.u$1 \t$2, 0, $3;");
-            if (line.find("abs.s") != line.npos)
-                line = std::regex_replace(line, absolute,
-                                          "{ .reg .b$1 t; sub.u$1 t, 0, $3; max.s$1 $2, $3, t; }");
-            made += line;
-        };
+        std::vector<std::string> lines;
         for (auto at = text.begin(); at != text.end();) {
             const auto end = std::find(at, text.end(), '\n');
-            const auto next = end == text.end() ? end : end + 1;
-            amend(std::string(at, next));
-            at = next;
+            lines.push_back(without_negation(std::string(at, end)));
+            spare_branch(lines);
+            at = end == text.end() ? end : end + 1;
         }
-        return {made.begin(), made.end()};
+        std::vector<u8> made;
+        made.reserve(text.size());
+        for (const std::string& line : lines) {
+            made.insert(made.end(), line.begin(), line.end());
+            made.push_back('\n');
+        }
+        return made;
     }
 
 private:

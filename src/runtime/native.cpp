@@ -237,6 +237,8 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     n.table = &table;
     n.calls = native_calls;
     n.stack_limit = stack_limit;
+    n.dirty_shift = p.dirty_shift;
+    n.bytes = p.bytes;
     n.quantum = alternates ? 0 : quantum;
     use_instance(n, word_at(p.words, word(thread, thread_instance)));
     const NativeStatus status =

@@ -41,6 +41,8 @@ struct NativeContext {
     u8* stack_limit;           // the hardware's stack may not grow below
     s64 quantum;               // taken from by calls and loops; below zero they leave
     u32 dirty;                 // as in Registers
+    u32 dirty_shift;           // the process's, as are its bytes
+    u8* bytes;
 
     u32 code;  // the module's first instruction
     u32* instance;

@@ -182,26 +182,28 @@ NATIVE u8* native_access(const NativeContext* n, u32 memory_word, u64 address, u
 NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width) {
     return u64(at - n->process->bytes) % width != 0;
 }
-NATIVE u32 native_dirty(const NativeContext* n, const u8* at, u32 width) {
-    return pieces_are_kept ? dirty_pieces(*n->process, at, width) : 0;
+// The piece that a store begins in; of the next it reaches the first bytes at the most.
+NATIVE u32 native_dirty(const NativeContext* n, const u8* at) {
+    return pieces_are_kept ? 1u << u32((address_of(at) - address_of(n->bytes)) >> n->dirty_shift)
+                           : 0;
 }
 
 #define OP(name)
 #define LOAD(name, R, M) \
-    NATIVE R native_##name(const u8* at) { return R(load_bytes<M>(at)); }
+    NATIVE R native_##name(const u8* at) { return R(load_compact<M>(at)); }
 #define STORE(name, A, M) \
-    NATIVE void native_##name(u8* at, A value) { store_bytes<M>(at, M(value)); }
+    NATIVE void native_##name(u8* at, A value) { store_compact<M>(at, M(value)); }
 #define VEC_LOAD(name, M) \
-    NATIVE Words native_##name(const u8* at) { return pass(num::name(load_bytes<M>(at))); }
+    NATIVE Words native_##name(const u8* at) { return pass(num::name(load_compact<M>(at))); }
 #define VEC_STORE(name) \
-    NATIVE void native_##name(u8* at, Words value) { store_bytes<V128>(at, take<V128>(value)); }
-#define VEC_LOAD_LANE(name, M)                                              \
-    NATIVE Words native_##name(const u8* at, Words value, u32 lane) {       \
-        return pass(num::name(take<V128>(value), load_bytes<M>(at), lane)); \
+    NATIVE void native_##name(u8* at, Words value) { store_compact<V128>(at, take<V128>(value)); }
+#define VEC_LOAD_LANE(name, M)                                                \
+    NATIVE Words native_##name(const u8* at, Words value, u32 lane) {         \
+        return pass(num::name(take<V128>(value), load_compact<M>(at), lane)); \
     }
-#define VEC_STORE_LANE(name, M)                                 \
-    NATIVE void native_##name(u8* at, Words value, u32 lane) {  \
-        store_bytes<M>(at, num::name(take<V128>(value), lane)); \
+#define VEC_STORE_LANE(name, M)                                   \
+    NATIVE void native_##name(u8* at, Words value, u32 lane) {    \
+        store_compact<M>(at, num::name(take<V128>(value), lane)); \
     }
 #define ATOMIC_LOAD(name, V, M) \
     NATIVE V native_##name(const u8* at) { return V(atomic_load<M>(at)); }

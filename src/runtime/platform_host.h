@@ -56,6 +56,16 @@ template <class T>
 GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
+// For machine code: as little code as can be, which here is the same.
+inline usize address_of(const u8* p) { return reinterpret_cast<usize>(p); }
+template <class T>
+inline T load_compact(const u8* p) {
+    return load_bytes<T>(p);
+}
+template <class T>
+inline void store_compact(u8* p, T value) {
+    store_bytes(p, value);
+}
 
 // A word of code, in halves.
 inline void fetch(const u64* code, u32 position, u32& low, u32& high) {

@@ -145,6 +145,42 @@ inline void store_bytes(u8* p, T value) {
     for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];
 }
 
+// The same for machine code, which has many of them: with little code for the misaligned. Such ones
+// are put together from the words around them, which are memory as well: its end is a multiple
+// of 16.
+inline usize address_of(const u8* p) { return reinterpret_cast<usize>(global(p)); }
+template <class T>
+inline T load_compact(const u8* p) {
+    const usize at = address_of(p);
+    if (sizeof(T) == 1 || at % sizeof(T) == 0) return *global(reinterpret_cast<const T*>(p));
+    if constexpr (sizeof(T) <= 2) {
+        return T(global(p)[0] | global(p)[1] << 8);
+    } else {
+        const Global<u32>* words = global(reinterpret_cast<const u32*>(p - at % 4));
+        const u32 shift = u32(at % 4) * 8;
+        u32 value[sizeof(T) / 4];
+        for (u32 i = 0; i < sizeof(T) / 4; i++)
+            value[i] = __builtin_elementwise_fshr(words[i + 1], words[i], shift);
+        return __builtin_bit_cast(T, value);
+    }
+}
+template <class T>
+inline void store_compact(u8* p, T value) {
+    if (sizeof(T) == 1 || address_of(p) % sizeof(T) == 0) {
+        *global(reinterpret_cast<T*>(p)) = value;
+    } else if constexpr (sizeof(T) <= 4) {
+        const u8* from = reinterpret_cast<const u8*>(&value);
+        for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];
+    } else {
+        u64 parts[sizeof(T) / 8];
+        __builtin_memcpy(parts, &value, sizeof(T));
+        for (u64 part : parts) {
+#pragma clang loop unroll(disable)
+            for (u32 i = 0; i < 8; i++, part >>= 8) *global(p++) = u8(part);
+        }
+    }
+}
+
 // One lane's copying and filling.
 template <class T>
 inline void copy_elements(u8* to, const u8* from, u64 count, bool is_backward) {

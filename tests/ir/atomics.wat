@@ -9,7 +9,7 @@
     (i32.atomic.rmw8.cmpxchg_u (local.get 0) (local.get 1) (local.get 2))))
 
 ;; ---- IR
-;; define hidden { i32, i64 } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
+;; define hidden { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   store i64 %2, ptr %quantum
@@ -21,7 +21,7 @@
 ;;   %9 = or i1 %7, %8
 ;;   br i1 %9, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %10 = call i32 @native_dirty(ptr %context, ptr %6, i32 8)
+;;   %10 = call i32 @native_dirty(ptr %context, ptr %6)
 ;;   %11 = load i32, ptr %dirty
 ;;   %12 = or i32 %11, %10
 ;;   store i32 %12, ptr %dirty
@@ -36,7 +36,7 @@
 ;;   %18 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %15, 1
 ;;   ret { i32, i64 } %18
 ;; }
-;; define hidden { i32, i32 } @f1(ptr %context, ptr %fp, ptr %rp, i32 %0, i32 %1, i32 %2) {
+;; define hidden { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1, i32 %2) {
 ;; on:
 ;;   %3 = call i64 @native_after_call(i64 %4)
 ;;   store i64 %3, ptr %quantum
@@ -46,7 +46,7 @@
 ;;   %8 = icmp eq ptr %7, null
 ;;   br i1 %8, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %9 = call i32 @native_dirty(ptr %context, ptr %7, i32 1)
+;;   %9 = call i32 @native_dirty(ptr %context, ptr %7)
 ;;   %10 = load i32, ptr %dirty
 ;;   %11 = or i32 %10, %9
 ;;   store i32 %11, ptr %dirty

@@ -13,7 +13,7 @@
   (func (param i32) (throw $t (local.get 0))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   store i64 %1, ptr %quantum
@@ -46,11 +46,11 @@
 ;;   store i64 %19, ptr %memory_size
 ;;   br label %block3
 ;; }
-;; define internal i32 @f0.resume(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal i32 @f0.resume(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; resume:
 ;;   br label %block
 ;; }
-;; define hidden { i32 } @f1(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; define hidden { i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   store i64 %1, ptr %quantum

@@ -9,7 +9,7 @@
       (br_if $l (local.get 0)))))
 
 ;; ---- IR
-;; define hidden { i32 } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; block1:
 ;;   %1 = load i64, ptr %quantum
 ;;   %2 = icmp slt i64 %1, 0
@@ -29,7 +29,7 @@
 ;;   %10 = icmp ne i32 %9, 0
 ;;   br i1 %10, label %block1, label %block5
 ;; }
-;; define internal i32 @f0.resume(ptr %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal i32 @f0.resume(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; begin:
 ;;   %1 = call ptr @native_memory(ptr %context)
 ;;   store ptr %1, ptr %memory

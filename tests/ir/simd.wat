@@ -8,7 +8,7 @@
       (v128.load (local.get 0)))))
 
 ;; ---- IR
-;; define hidden { i32, <4 x i32> } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0, <4 x i32> %1) {
+;; define hidden { i32, <4 x i32> } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, <4 x i32> %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   store i64 %2, ptr %quantum

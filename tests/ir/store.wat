@@ -5,7 +5,7 @@
   (func (param i32 i64) (i64.store16 (local.get 0) (local.get 1))))
 
 ;; ---- IR
-;; define hidden { i32 } @f0(ptr %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
+;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   store i64 %2, ptr %quantum
@@ -16,7 +16,7 @@
 ;; on2:
 ;;   %7 = load ptr, ptr %memory
 ;;   %8 = call ptr @native_address(ptr %7, i32 %4, i32 0)
-;;   %9 = call i32 @native_dirty(ptr %context, ptr %8, i32 2)
+;;   %9 = call i32 @native_dirty(ptr %context, ptr %8)
 ;;   %10 = load i32, ptr %dirty
 ;;   %11 = or i32 %10, %9
 ;;   store i32 %11, ptr %dirty
