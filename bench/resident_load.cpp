@@ -118,11 +118,14 @@ std::string driver_calls_json(const std::map<std::string, uint64_t>& before,
 Programs load_programs(gpu::Machine& machine, const Options& options) {
     gpu::Config config;
     config.tier(options.is_native ? GPURUN_TIER_NATIVE : GPURUN_TIER_INTERP);
-    auto load = [&](const char* name) {
-        return machine.load(name, gpu::Module::from_file(options.guests + "/" + name + ".wasm"),
-                            config);
-    };
-    return {load("load"), load("spawns"), load("instant")};
+    std::vector<gpu::Module> modules;
+    for (const char* name : {"load", "spawns", "instant"})
+        modules.push_back(gpu::Module::from_file(options.guests + "/" + name + ".wasm"));
+    const gpu::Program programs[] = {{"load", &modules[0], &config},
+                                     {"spawns", &modules[1], &config},
+                                     {"instant", &modules[2], &config}};
+    const std::vector<uint32_t> numbers = machine.load(programs);
+    return {numbers[0], numbers[1], numbers[2]};
 }
 
 // The machine of all parts but two; it is gone afterwards.

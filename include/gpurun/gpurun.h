@@ -528,6 +528,17 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_load(gpurun_machine* m
                                                                const gpurun_module* module,
                                                                const gpurun_config* config,
                                                                uint32_t* program);
+/** A program of a machine, as gpurun_machine_load() has it. */
+typedef struct gpurun_program {
+    const char* name;
+    const gpurun_module* module;
+    const gpurun_config* config;
+} gpurun_program;
+/** The same for several at once. Where a machine has to park for machine code it does so once for
+ * all of them. `numbers` has a place for each, in their order; after an error some of them may be
+ * there. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_load_programs(
+    gpurun_machine* machine, const gpurun_program* programs, size_t count, uint32_t* numbers);
 /** Asks for a process of a program: with the arguments, environment, streams, fuel and priority of
  * the configuration. Output goes to the callback, to the standard streams, or into the result,
  * which has what was written until it ended; callbacks are called by threads of the machine, and

@@ -611,6 +611,13 @@ inline std::vector<Result> run_jobs(const Device& device, std::span<const Job> j
     return results;
 }
 
+/** A program of a machine, and how it is called there. Points to what it has. */
+struct Program {
+    std::string name;
+    const Module* module;
+    const Config* config;
+};
+
 /** A device that runs by itself. */
 class Machine {
 public:
@@ -624,6 +631,15 @@ public:
         detail::check(
             gpurun_machine_load(get(), name.c_str(), module.get(), config.get(), &program));
         return program;
+    }
+    /** Several at once: where it has to park for machine code, it does so once for all. */
+    std::vector<uint32_t> load(std::span<const Program> programs) {
+        std::vector<gpurun_program> all;
+        for (const Program& program : programs)
+            all.push_back({program.name.c_str(), program.module->get(), program.config->get()});
+        std::vector<uint32_t> numbers(programs.size());
+        detail::check(gpurun_machine_load_programs(get(), all.data(), all.size(), numbers.data()));
+        return numbers;
     }
     /** The configuration's callbacks are used for as long as the machine is there. */
     uint32_t spawn(uint32_t program, const Config& config) {

@@ -1,7 +1,9 @@
 // Machines of the interface: a resident machine of the engine, and what its processes read and
 // wrote.
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <span>
 
 #include "api/handles.h"
 #include "base/format.h"
@@ -220,23 +222,33 @@ gpurun_error* gpurun_machine_close(gpurun_machine* machine) {
 void gpurun_machine_delete(gpurun_machine* machine) { delete machine; }
 
 gpurun_error* gpurun_machine_load(gpurun_machine* machine, const char* name,
-                                  const gpurun_module* module, const gpurun_config* given,
-                                  uint32_t* program) {
+                                  const gpurun_module* module, const gpurun_config* config,
+                                  uint32_t* number) {
+    const gpurun_program program{name, module, config};
+    return gpurun_machine_load_programs(machine, &program, 1, number);
+}
+
+gpurun_error* gpurun_machine_load_programs(gpurun_machine* machine, const gpurun_program* programs,
+                                           size_t count, uint32_t* numbers) {
     return api::guarded([&]() -> Result<void> {
-        if (!machine || !name || !module || !program)
+        if (!machine || !programs || !numbers)
             return Error{
-                "gpurun_machine_load wants a machine, a name, a module and a place for the "
-                "program's number"};
-        const gpurun_config& config = or_default(given);
-        TRY(check(config));
-        engine::ProgramLimits limits;
-        limits.stack_slots = config.stack_slots;
-        limits.heap_words = config.heap_words;
-        limits.memory_bytes = config.memory_bytes;
-        limits.fuel = config.fuel;
-        limits.tier = config.tier;
-        limits.images = module->images;
-        *program = TRY(machine->resident->load(name, module->module, limits));
+                "to load programs takes a machine, the programs and places for their numbers"};
+        std::vector<engine::NewProgram> all;
+        for (const gpurun_program& program : std::span(programs, count)) {
+            if (!program.name || !program.module)
+                return Error{"a program of a machine has a name and a module"};
+            const gpurun_config& config = or_default(program.config);
+            TRY(check(config));
+            engine::NewProgram& wanted = all.emplace_back(program.name, program.module->module);
+            wanted.limits.stack_slots = config.stack_slots;
+            wanted.limits.heap_words = config.heap_words;
+            wanted.limits.memory_bytes = config.memory_bytes;
+            wanted.limits.fuel = config.fuel;
+            wanted.limits.tier = config.tier;
+            wanted.limits.images = program.module->images;
+        }
+        std::ranges::copy(TRY(machine->resident->load(all)), numbers);
         return {};
     });
 }

@@ -1,4 +1,4 @@
-// Boot, messages and the thread that handles them.
+// Boot, messages and the thread that handles them. (Programs: resident_programs.cpp.)
 #include "engine/resident.h"
 
 #include <sys/resource.h>
@@ -200,6 +200,8 @@ Result<void> Resident::stop() {
         is_gone_ = true;
         if (mailbox_) last_stats_ = mailbox_->stats();
     }
+    // Whoever loads programs has seen it by then, or will.
+    std::lock_guard turn(loading_);
     const bool is_parked = machine_ && !failure_;
     machine_.reset();
     Result<void> written = is_parked ? write_back() : Result<void>();
@@ -250,131 +252,7 @@ Result<void> Resident::flush() {
     return {};
 }
 
-// ---- programs and processes --------------------------------------------------------
-
-// Where a machine has to park for machine code, that is made before, for it may take long; and it
-// does not park for a program that may be interpreted if there is none.
-Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
-                                           const ProgramLimits& limits) {
-    if (limits.tier == device::Tier::interp || device_.loads_beside_machine() || !limits.images)
-        return limits.tier;
-    const codegen::Target target = device_.machine_target();
-    const bool is_metered = limits.fuel.has_value();
-    const translate::Code code = TRY(translate::translate(module, {.metered = is_metered}));
-    if (limits.tier == device::Tier::automatic)
-        return limits.images->find(target, is_metered, code) ? limits.tier : device::Tier::interp;
-    TRY(limits.images->get(target, is_metered, code));
-    return limits.tier;
-}
-
-// Its template as a burst of one, and what of `info` is known of it by its module.
-Result<device::Burst> Resident::make_program(Program& program,
-                                             const std::shared_ptr<const wasm::Module>& module,
-                                             const ProgramLimits& limits, device::Tier tier,
-                                             ProgramInfo& info) {
-    BurstOptions options;
-    options.function = "_start";
-    options.stack_slots = limits.stack_slots;
-    options.heap_words = limits.heap_words;
-    options.memory_bytes = limits.memory_bytes;
-    options.fuel = limits.fuel;
-    options.is_watched = options_.is_watched;
-    options.system.mounts = options_.system.mounts;
-    options.system.seed = options_.system.seed;
-    options.tier = tier;
-    options.images = limits.images;
-    options.is_for_machine = true;
-    program.made = TRY(make_template(module, options, {}, &device_));
-    Store& store = *program.made.store;
-    if (!store.type_of(program.made.func).params.empty() ||
-        !store.type_of(program.made.func).results.empty())
-        return Error{"_start has parameters or results, so it is not a program"};
-    device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
-    burst.stack_slots &= ~u32{1};  // what follows is aligned
-    info.most_frame_slots = TRY(store.most_frame_slots());
-    std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
-    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
-        return it.module == "wasi" && it.name == "thread-spawn";
-    });
-    if (spawns_threads && start && start->kind == wasm::ExternKind::func)
-        info.thread_entry = store.entry_of(*start);
-    if (!burst.native.empty())
-        info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
-    info.alternates = tier == device::Tier::alternate;
-    return burst;
-}
-
-Result<u32> Resident::load(const std::string& name,
-                           const std::shared_ptr<const wasm::Module>& module,
-                           const ProgramLimits& limits) {
-    if (name.empty() || name.size() > max_program_name)
-        return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes", name.c_str(),
-                            max_program_name)};
-    auto program = std::make_unique<Program>();
-    program->name = name;
-    program->fuel = limits.fuel;
-    ProgramInfo info{};
-    info.name_length = u32(name.size());
-    std::ranges::copy(name, info.name);
-    std::unique_lock one_at_a_time(loading_);
-    const device::Tier tier = TRY(choose_tier(*module, limits));
-    const bool pauses = tier != device::Tier::interp && !device_.loads_beside_machine();
-    if (pauses) TRY(pause());
-    Result<device::Burst> made = make_program(*program, module, limits, tier, info);
-    if (pauses) resume();
-    one_at_a_time.unlock();
-    const device::Burst burst = TRY(std::move(made));
-    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
-    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
-    info.code_bytes = burst.code.size() * sizeof(u64);
-    info.template_words = slot.words.size();
-    info.template_bytes = bytes.size();
-    info.memory_bytes = slot.bytes_per_process;
-    info.thread = burst.thread;
-    info.stack = slot.stack;
-    info.stack_end = slot.stack_end;
-    info.most_stack_slots = burst.stack_slots;
-    info.is_watched = burst.is_watched;
-    std::ranges::copy(slot.ranges, info.ranges);
-
-    auto blob = std::make_shared<std::vector<u8>>();
-    auto append = [&](const void* from, u64 size) {
-        const u8* first = static_cast<const u8*>(from);
-        blob->insert(blob->end(), first, first + size);
-    };
-    append(burst.code.data(), info.code_bytes);
-    append(slot.words.data(), info.template_words * sizeof(u32));
-    append(bytes.data(), bytes.size());
-
-    u32 number;
-    {
-        std::lock_guard lock(mutex_);
-        for (const auto& other : programs_)
-            if (other->name == name && other->error == 0)
-                return Error{format("there is a program \"%s\" already", name.c_str())};
-        if (programs_.size() == max_programs)
-            return Error{format("a machine holds %u programs at the most", max_programs)};
-        number = u32(programs_.size());
-        programs_.push_back(std::move(program));
-    }
-    info.number = number;
-    TRY(post(MessageKind::program, info));
-    constexpr u64 piece = max_message - sizeof(ProgramData);
-    for (u64 at = 0; at < blob->size(); at += piece) {
-        const ProgramData data{number, 0, at};
-        const u8* head = reinterpret_cast<const u8*>(&data);
-        TRY(post({MessageKind::program_data, std::vector<u8>(head, head + sizeof data), blob, at,
-                  std::min(piece, blob->size() - at)}));
-    }
-    TRY(post(MessageKind::program_end, ProgramNumber{number, 0}));
-    TRY(wait_for({}, nullptr, [&] { return programs_[number]->is_answered; }));
-    std::lock_guard lock(mutex_);
-    if (u32 error = programs_[number]->error; error != 0)
-        return Error{format("the machine cannot hold program \"%s\" of %llu KiB: %s", name.c_str(),
-                            (unsigned long long)(blob->size() >> 10),
-                            wasi::to_string(wasi::Errno(error)))};
-    return number;
-}
+// ---- processes ---------------------------------------------------------------------
 
 std::string Resident::name_of(u32 program) {
     std::lock_guard lock(mutex_);
@@ -471,17 +349,17 @@ void Resident::fail(const Error& error) {
     changed_.notify_all();
 }
 
-// Has it parked until resume(). Nothing to do if it was never launched.
-Result<void> Resident::pause() {
-    {
-        std::lock_guard lock(sending_);
-        if (!is_begun_) return {};
-    }
+// Has it parked until resume(). If it was never launched it is not until what is returned goes:
+// nobody can send anything.
+Result<std::unique_lock<std::mutex>> Resident::pause() {
+    std::unique_lock unlaunched(sending_);
+    if (!is_begun_) return unlaunched;
+    unlaunched.unlock();
     wants_pause_ = true;
     mailbox_->set_stop(stop_park);
     machine_->wake();
     TRY(wait_for({}, nullptr, [&] { return is_paused_; }));
-    return {};
+    return unlaunched;
 }
 
 void Resident::resume() {
@@ -636,27 +514,6 @@ Result<void> Resident::bring_block(const BlockRequest& wanted) {
 }
 
 // ---- waiting -----------------------------------------------------------------------
-
-// `ready` is asked with the lock held. An Error: the machine is gone.
-template <class Ready>
-Result<bool> Resident::wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready) {
-    constexpr std::chrono::milliseconds look(20);  // at the stop request
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        if (ready()) return true;
-        if (failure_) return *failure_;
-        if (is_stopping_) return Error{"the machine was stopped"};
-        if (stop && stop->load(std::memory_order_relaxed)) return false;
-        const auto now = steady_clock::now();
-        if (deadline && now >= *deadline) return false;
-        if (!deadline && !stop) {
-            changed_.wait(lock);
-            continue;
-        }
-        const auto next = now + look;
-        changed_.wait_until(lock, !stop ? *deadline : deadline ? std::min(*deadline, next) : next);
-    }
-}
 
 Result<std::optional<ProcessEnding>> Resident::next_ending(Deadline deadline,
                                                            const std::atomic<bool>* stop) {

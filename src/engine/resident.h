@@ -3,6 +3,7 @@
 // nothing here looks into the machine's memory while it runs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,6 +49,13 @@ struct ProgramLimits {
     std::optional<u64> memory_bytes, fuel;
     device::Tier tier = device::Tier::interp;
     std::shared_ptr<Images> images = {};  // of the module
+};
+
+// A program that is to be brought.
+struct NewProgram {
+    std::string name;
+    std::shared_ptr<const wasm::Module> module;
+    ProgramLimits limits;
 };
 
 struct SpawnOptions {
@@ -88,8 +97,11 @@ public:
     Resident& operator=(const Resident&) = delete;
     ~Resident();
 
-    // Brings a program: how it is called there, and its number here. Any thread, as all below.
-    // Where machine code cannot be loaded beside a kernel that runs, the machine parks meanwhile.
+    // Brings programs: how they are called there, and their numbers here. Any thread, as all below.
+    // Where machine code cannot be loaded beside a kernel that runs, the machine parks meanwhile,
+    // once for all of them and for those that other threads bring at that time. An Error: some of
+    // them may be there.
+    Result<std::vector<u32>> load(std::span<const NewProgram> programs);
     Result<u32> load(const std::string& name, const std::shared_ptr<const wasm::Module>& module,
                      const ProgramLimits& limits);
     std::string name_of(u32 program);  // empty: there is none of that number
@@ -138,6 +150,15 @@ private:
         bool is_answered = false;
         u32 error = 0;  // Errno
     };
+    // One that is being brought.
+    struct Loading {
+        const NewProgram* wanted;
+        device::Tier tier;
+        std::unique_ptr<Program> program = {};
+        ProgramInfo info = {};
+        std::optional<Result<device::Burst>> made = {};  // its template as a burst of one
+        u64 size = 0;                                    // of what is sent
+    };
     struct Stream {
         // Output:
         std::function<Result<bool>(std::string_view bytes)> write;
@@ -156,13 +177,12 @@ private:
         : device_(device), options_(options) {}
     Result<void> boot();
     Result<void> begin();
-    Result<void> pause();
+    Result<std::unique_lock<std::mutex>> pause();
     void resume();
-    Result<device::Burst> make_program(Program& program,
-                                       const std::shared_ptr<const wasm::Module>& module,
-                                       const ProgramLimits& limits, device::Tier tier,
-                                       ProgramInfo& info);
     Result<device::Tier> choose_tier(const wasm::Module& module, const ProgramLimits& limits);
+    Result<device::Burst> make_program(Loading& loading);
+    void take_in(std::span<Loading* const> all);
+    Result<u32> bring(Loading& loading);
     Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
     Result<void> make_pages();
 
@@ -190,6 +210,7 @@ private:
     Result<void> close(u32 number, Stream& stream);
     void fail(const Error& error);
     Result<void> write_back();
+    // `ready` is asked with the lock held. An Error: the machine is gone.
     template <class Ready>
     Result<bool> wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready);
 
@@ -201,7 +222,7 @@ private:
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
-    std::mutex loading_;  // of programs, one at a time
+    std::mutex loading_;  // whoever has it takes in all programs that are ready
     std::chrono::steady_clock::time_point booted_;
     double cpu_at_boot_ = 0;
 
@@ -218,6 +239,7 @@ private:
     std::condition_variable changed_;
     std::optional<Error> failure_;
     std::vector<std::unique_ptr<Program>> programs_;
+    std::vector<Loading*> ready_;  // to be taken in; of threads that want to have `loading_`
     std::vector<std::unique_ptr<Stream>> streams_;
     std::set<u32> inputs_;           // whose ends are open here
     std::map<u64, u32> closing_;     // by the ping behind their last message
@@ -237,5 +259,25 @@ private:
     bool is_paused_ = false;
     std::atomic<u64> launches_ = 0;
 };
+
+template <class Ready>
+Result<bool> Resident::wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready) {
+    constexpr std::chrono::milliseconds look(20);  // at the stop request
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        if (ready()) return true;
+        if (failure_) return *failure_;
+        if (is_stopping_) return Error{"the machine was stopped"};
+        if (stop && stop->load(std::memory_order_relaxed)) return false;
+        const auto now = std::chrono::steady_clock::now();
+        if (deadline && now >= *deadline) return false;
+        if (!deadline && !stop) {
+            changed_.wait(lock);
+            continue;
+        }
+        const auto next = now + look;
+        changed_.wait_until(lock, !stop ? *deadline : deadline ? std::min(*deadline, next) : next);
+    }
+}
 
 }  // namespace gpurun::engine

@@ -233,6 +233,22 @@ TEST(Machine, ProcessesStartOthers) {
     EXPECT_THAT(error_of([&] { machine.load("child", module(copier)); }), HasSubstr("already"));
 }
 
+TEST(Machine, TakesSeveralPrograms) {
+    const Module child = module(copier), other = module(parent);
+    const Config config;
+    Machine machine(device());
+    const Program programs[] = {{"child", &child, &config}, {"parent", &other, &config}};
+    const std::vector<uint32_t> numbers = machine.load(programs);
+    ASSERT_EQ(numbers.size(), 2u);
+    EXPECT_EQ(machine.stats().launches, 1u);
+    machine.spawn(numbers[1], Config().input("passed on"));
+    auto ended = machine.next();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result[0].output(), "passed on");
+    EXPECT_THAT(error_of([&] { machine.load(programs); }), HasSubstr("already"));
+    EXPECT_THAT(error_of([&] { machine.load({}); }), HasSubstr("the programs and places"));
+}
+
 TEST(Machine, ClosesWhateverRuns) {
     Machine machine(device());
     const uint32_t program = machine.load("forever", module(forever));

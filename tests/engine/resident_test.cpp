@@ -353,6 +353,7 @@ public:
                                                                   codegen::Target target) override {
         EXPECT_TRUE(machine == nullptr || *machine->has_parked());
         loaded++;
+        std::this_thread::sleep_for(while_loading);
         return cpu_->load_native(image, target);
     }
     bool loads_beside_machine() const override { return false; }
@@ -370,27 +371,33 @@ public:
 
     device::Machine* machine = nullptr;
     u32 loaded = 0;
+    milliseconds while_loading{0};
 
 private:
     std::unique_ptr<device::Device> cpu_ = std::move(*device::open_device("cpu"));
 };
+
+// Goes round a loop so often.
+NewProgram loop_program(const std::string& name, u32 rounds, device::Tier tier) {
+    const std::string text =
+        "(module (memory 1) (func (export \"_start\") (local i32)"
+        "  (local.set 0 (i32.const " +
+        std::to_string(rounds) +
+        "))"
+        "  (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))";
+    NewProgram program{name, module(text.c_str()), {}};
+    program.limits.tier = tier;
+    program.limits.images = std::make_shared<Images>(program.module);
+    return program;
+}
 
 TEST(Resident, ParksForMachineCode) {
     ParkingDevice device;
     auto machine = Resident::make(device, small_options());
     ASSERT_TRUE(machine) << machine.error().to_string();
     auto load = [&](const char* name, u32 rounds, device::Tier tier) {
-        const std::string text =
-            "(module (memory 1) (func (export \"_start\") (local i32)"
-            "  (local.set 0 (i32.const " +
-            std::to_string(rounds) +
-            "))"
-            "  (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))";
-        ProgramLimits limits;
-        limits.tier = tier;
-        const auto made = module(text.c_str());
-        limits.images = std::make_shared<Images>(made);
-        auto number = (*machine)->load(name, made, limits);
+        const NewProgram program = loop_program(name, rounds, tier);
+        auto number = (*machine)->load(name, program.module, program.limits);
         EXPECT_TRUE(number) << number.error().to_string();
         return number ? *number : 0;
     };
@@ -402,8 +409,8 @@ TEST(Resident, ParksForMachineCode) {
     EXPECT_EQ((*machine)->stats().launches, 1u);
     ASSERT_TRUE((*machine)->spawn(load("second", 1000, device::Tier::alternate), {}));
     EXPECT_EQ((*machine)->stats().launches, 2u);
-    // There is none of it yet.
-    ASSERT_TRUE((*machine)->spawn(load("automatic", 1001, device::Tier::automatic), {}));
+    // There is none of it, and nothing else here makes some.
+    ASSERT_TRUE((*machine)->spawn(load("automatic", 999, device::Tier::automatic), {}));
     EXPECT_EQ((*machine)->stats().launches, 2u);
     EXPECT_EQ(device.loaded, 2u);
     for (u32 i = 0; i < 4; i++) {
@@ -413,6 +420,94 @@ TEST(Resident, ParksForMachineCode) {
         EXPECT_EQ((*ending)->code, 0u);
     }
     EXPECT_TRUE((*machine)->stop());
+}
+
+TEST(Resident, ParksOnceForSeveral) {
+    ParkingDevice device;
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    auto programs = [&](const std::string& name) {
+        std::vector<NewProgram> all;
+        for (u32 i = 0; i < 3; i++)
+            all.push_back(loop_program(name + std::to_string(i), 2000 + i, device::Tier::native));
+        all.push_back(loop_program(name + "interpreted", 1000, device::Tier::interp));
+        return all;
+    };
+    // Before the launch, and while a process runs.
+    for (u32 launches : {1u, 2u}) {
+        auto numbers = (*machine)->load(programs(std::to_string(launches) + "-"));
+        ASSERT_TRUE(numbers) << numbers.error().to_string();
+        EXPECT_EQ(device.loaded, 3 * launches);
+        EXPECT_EQ((*machine)->stats().launches, launches);
+        for (u32 number : *numbers) ASSERT_TRUE((*machine)->spawn(number, {}));
+    }
+    EXPECT_EQ((*machine)->name_of(6), "2-2");
+    for (u32 i = 0; i < 8; i++) {
+        auto ending = (*machine)->next_ending(soon());
+        ASSERT_TRUE(ending && *ending);
+        EXPECT_EQ((*ending)->ending, Ending::exited);
+    }
+    // Of several that cannot be loaded none is.
+    std::vector<NewProgram> wrong = programs("3-");
+    wrong[1].module = module("(module (func (export \"_start\") (param i32)))");
+    wrong[1].limits.images = std::make_shared<Images>(wrong[1].module);
+    EXPECT_FALSE((*machine)->load(wrong));
+    EXPECT_EQ((*machine)->name_of(8), "");
+    EXPECT_TRUE((*machine)->ping());
+    EXPECT_TRUE((*machine)->stop());
+}
+
+// While one thread has the machine parked, those that others bring become ready: one pause more is
+// for all of them.
+TEST(Resident, ParksOnceForSeveralThreads) {
+    constexpr u32 threads = 4;
+    ParkingDevice device;
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    ASSERT_TRUE((*machine)->ping());
+    EXPECT_EQ((*machine)->stats().launches, 1u);
+    device.while_loading = milliseconds(300);
+    std::vector<std::thread> loaders;
+    for (u32 i = 0; i < threads; i++)
+        loaders.emplace_back([&, i] {
+            const NewProgram program =
+                loop_program(std::to_string(i), 2000 + i, device::Tier::native);
+            auto number = (*machine)->load(program.name, program.module, program.limits);
+            ASSERT_TRUE(number) << number.error().to_string();
+            EXPECT_TRUE((*machine)->spawn(*number, {}));
+        });
+    for (std::thread& loader : loaders) loader.join();
+    EXPECT_EQ(device.loaded, threads);
+    EXPECT_GT((*machine)->stats().launches, 1u);
+    EXPECT_LT((*machine)->stats().launches, 1 + threads);
+    for (u32 i = 0; i < threads; i++) {
+        auto ending = (*machine)->next_ending(soon());
+        ASSERT_TRUE(ending && *ending);
+        EXPECT_EQ((*ending)->ending, Ending::exited);
+    }
+    EXPECT_TRUE((*machine)->stop());
+}
+
+TEST(Resident, StopsWhileProgramsAreLoaded) {
+    ParkingDevice device;
+    auto machine = Resident::make(device, small_options());
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    ASSERT_TRUE((*machine)->ping());
+    device.while_loading = milliseconds(20);
+    std::atomic<u32> refused = 0;
+    std::vector<std::thread> loaders;
+    for (u32 i = 0; i < 3; i++)
+        loaders.emplace_back([&, i] {
+            for (u32 k = 0; k < 1000 && refused == 0; k++) {
+                const NewProgram program = loop_program(std::to_string(i) + "-" + std::to_string(k),
+                                                        1000, device::Tier::native);
+                if (!(*machine)->load(program.name, program.module, program.limits)) refused++;
+            }
+        });
+    std::this_thread::sleep_for(milliseconds(200));
+    EXPECT_TRUE((*machine)->stop());
+    for (std::thread& loader : loaders) loader.join();
+    EXPECT_GT(refused, 0u);
 }
 
 // Nothing is lost while the rings are full, in either direction.

@@ -254,8 +254,9 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     RunReport told{"run", {{options.file, {}}}};
     Result<void> ran = attempt([&] {
         api::Machine machine(device, config);
-        const u32 program = machine.load(program_name(options.file), module, config);
-        for (const auto& [name, other] : programs) machine.load(name, other, config);
+        std::vector<api::Program> all = {{program_name(options.file), &module, &config}};
+        for (const auto& [name, other] : programs) all.push_back({name, &other, &config});
+        const u32 program = machine.load(all)[0];
         Watch watch(machine, options);
         outcome = options.instances ? run_many(machine, program, configs, watch, results)
                                     : run_one(machine, program, config, watch, results);

@@ -1,0 +1,192 @@
+// Programs of a resident machine: their machine code, their templates, and how they get there.
+#include <algorithm>
+
+#include "base/format.h"
+#include "device/slot_layout.h"
+#include "engine/images.h"
+#include "engine/resident.h"
+
+namespace gpurun::engine {
+
+// Where a machine has to park for machine code, that is made before, for it may take long; and it
+// does not park for a program that may be interpreted if there is none.
+Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
+                                           const ProgramLimits& limits) {
+    if (limits.tier == device::Tier::interp || device_.loads_beside_machine() || !limits.images)
+        return limits.tier;
+    const codegen::Target target = device_.machine_target();
+    const bool is_metered = limits.fuel.has_value();
+    const translate::Code code = TRY(translate::translate(module, {.metered = is_metered}));
+    if (limits.tier == device::Tier::automatic)
+        return limits.images->find(target, is_metered, code) ? limits.tier : device::Tier::interp;
+    TRY(limits.images->get(target, is_metered, code));
+    return limits.tier;
+}
+
+// What of its ProgramInfo is known by the module comes with it.
+Result<device::Burst> Resident::make_program(Loading& loading) {
+    const auto& [name, module, limits] = *loading.wanted;
+    ProgramInfo& info = loading.info;
+    info.name_length = u32(name.size());
+    std::ranges::copy(name, info.name);
+    loading.program = std::make_unique<Program>();
+    Program& program = *loading.program;
+    program.name = name;
+    program.fuel = limits.fuel;
+    BurstOptions options;
+    options.function = "_start";
+    options.stack_slots = limits.stack_slots;
+    options.heap_words = limits.heap_words;
+    options.memory_bytes = limits.memory_bytes;
+    options.fuel = limits.fuel;
+    options.is_watched = options_.is_watched;
+    options.system.mounts = options_.system.mounts;
+    options.system.seed = options_.system.seed;
+    options.tier = loading.tier;
+    options.images = limits.images;
+    options.is_for_machine = true;
+    program.made = TRY(make_template(module, options, {}, &device_));
+    Store& store = *program.made.store;
+    if (!store.type_of(program.made.func).params.empty() ||
+        !store.type_of(program.made.func).results.empty())
+        return Error{"_start has parameters or results, so it is not a program"};
+    device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
+    burst.stack_slots &= ~u32{1};  // what follows is aligned
+    info.most_frame_slots = TRY(store.most_frame_slots());
+    std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
+    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
+        return it.module == "wasi" && it.name == "thread-spawn";
+    });
+    if (spawns_threads && start && start->kind == wasm::ExternKind::func)
+        info.thread_entry = store.entry_of(*start);
+    if (!burst.native.empty())
+        info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
+    info.alternates = loading.tier == device::Tier::alternate;
+    return burst;
+}
+
+// Of the thread whose turn it is. One pause is for all that need one.
+void Resident::take_in(std::span<Loading* const> all) {
+    const bool must_park = !device_.loads_beside_machine();
+    auto needs_park = [&](const Loading* one) {
+        return must_park && one->tier != device::Tier::interp;
+    };
+    auto make = [&](bool while_parked) {
+        for (Loading* one : all)
+            if (needs_park(one) == while_parked) one->made = make_program(*one);
+    };
+    auto take = [&]() -> Result<void> {
+        if (is_stopping_) return Error{"the machine was stopped"};
+        make(false);
+        if (std::ranges::none_of(all, needs_park)) return {};
+        const std::unique_lock<std::mutex> unlaunched = TRY(pause());
+        make(true);
+        resume();
+        return {};
+    };
+    const Result<void> taken = take();
+    for (Loading* one : all)
+        if (!one->made) one->made = taken.error();
+}
+
+// Sends it; its number.
+Result<u32> Resident::bring(Loading& loading) {
+    const std::string& name = loading.wanted->name;
+    const device::Burst& burst = **loading.made;
+    ProgramInfo& info = loading.info;
+    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
+    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
+    info.code_bytes = burst.code.size() * sizeof(u64);
+    info.template_words = slot.words.size();
+    info.template_bytes = bytes.size();
+    info.memory_bytes = slot.bytes_per_process;
+    info.thread = burst.thread;
+    info.stack = slot.stack;
+    info.stack_end = slot.stack_end;
+    info.most_stack_slots = burst.stack_slots;
+    info.is_watched = burst.is_watched;
+    std::ranges::copy(slot.ranges, info.ranges);
+
+    auto blob = std::make_shared<std::vector<u8>>();
+    auto append = [&](const void* from, u64 size) {
+        const u8* first = static_cast<const u8*>(from);
+        blob->insert(blob->end(), first, first + size);
+    };
+    append(burst.code.data(), info.code_bytes);
+    append(slot.words.data(), info.template_words * sizeof(u32));
+    append(bytes.data(), bytes.size());
+    loading.size = blob->size();
+
+    u32 number;
+    {
+        std::lock_guard lock(mutex_);
+        for (const auto& other : programs_)
+            if (other->name == name && other->error == 0)
+                return Error{format("there is a program \"%s\" already", name.c_str())};
+        if (programs_.size() == max_programs)
+            return Error{format("a machine holds %u programs at the most", max_programs)};
+        number = u32(programs_.size());
+        programs_.push_back(std::move(loading.program));
+    }
+    info.number = number;
+    TRY(post(MessageKind::program, info));
+    constexpr u64 piece = max_message - sizeof(ProgramData);
+    for (u64 at = 0; at < blob->size(); at += piece) {
+        const ProgramData data{number, 0, at};
+        const u8* head = reinterpret_cast<const u8*>(&data);
+        TRY(post({MessageKind::program_data, std::vector<u8>(head, head + sizeof data), blob, at,
+                  std::min(piece, blob->size() - at)}));
+    }
+    TRY(post(MessageKind::program_end, ProgramNumber{number, 0}));
+    return number;
+}
+
+Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
+    std::vector<Loading> mine;
+    for (const NewProgram& wanted : programs) {
+        if (wanted.name.empty() || wanted.name.size() > max_program_name)
+            return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes",
+                                wanted.name.c_str(), max_program_name)};
+        mine.push_back({&wanted, TRY(choose_tier(*wanted.module, wanted.limits))});
+    }
+    {
+        std::lock_guard lock(mutex_);
+        for (Loading& one : mine) ready_.push_back(&one);
+    }
+    {
+        // Whoever had the turn before has taken them in, or they are still to be.
+        std::lock_guard turn(loading_);
+        std::vector<Loading*> all;
+        {
+            std::lock_guard lock(mutex_);
+            all.swap(ready_);
+        }
+        take_in(all);
+    }
+    for (const Loading& one : mine)
+        if (!*one.made) return one.made->error();
+    std::vector<u32> numbers;
+    for (Loading& one : mine) numbers.push_back(TRY(bring(one)));
+    for (usize i = 0; i < mine.size(); i++) {
+        u32 error = 0;
+        TRY(wait_for({}, nullptr, [&] {
+            error = programs_[numbers[i]]->error;
+            return programs_[numbers[i]]->is_answered;
+        }));
+        if (error != 0)
+            return Error{format("the machine cannot hold program \"%s\" of %llu KiB: %s",
+                                mine[i].wanted->name.c_str(),
+                                (unsigned long long)(mine[i].size >> 10),
+                                wasi::to_string(wasi::Errno(error)))};
+    }
+    return numbers;
+}
+
+Result<u32> Resident::load(const std::string& name,
+                           const std::shared_ptr<const wasm::Module>& module,
+                           const ProgramLimits& limits) {
+    const NewProgram wanted{name, module, limits};
+    return TRY(load({&wanted, 1}))[0];
+}
+
+}  // namespace gpurun::engine
