@@ -9,16 +9,36 @@ std::string kernel_id(const char* name, std::string_view ptx) {
     return format("%s/%016llx", name, (unsigned long long)image::hash(ptx));
 }
 
-// Assembled by the driver once for a chip and a driver version, then kept in the cache.
-Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
-                                 std::span<const std::string_view> ptx, u32 max_registers,
-                                 bool is_optimised) {
-    const Driver& driver = *chip.driver;
-    image::Cache cache(image::Cache::default_folder());
-    const std::string key = format("kernel %u%s driver %d chip %u ", max_registers,
-                                   is_optimised ? "" : " plain", driver.version, chip.capability) +
-                            id;
-    if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
+std::optional<std::vector<u8>> Assemblies::find(std::string_view key) {
+    std::lock_guard lock(mutex_);
+    for (const Entry& entry : entries_)
+        if (entry.key == key) return entry.cubin;
+    return std::nullopt;
+}
+
+void Assemblies::keep(std::string key, std::vector<u8> cubin) {
+    std::lock_guard lock(mutex_);
+    entries_.push_back({std::move(key), std::move(cubin)});
+    bytes_ += entries_.back().size();
+    for (; bytes_ > most_bytes; entries_.pop_front()) bytes_ -= entries_.front().size();
+}
+
+Assemblies::Turn::Turn(Assemblies& all, std::string_view key) : all_(all), key_(key) {
+    std::unique_lock lock(all.mutex_);
+    all.changed_.wait(lock, [&] { return !all.being_made_.contains(key); });
+    all.being_made_.insert(key);
+}
+
+Assemblies::Turn::~Turn() {
+    std::lock_guard lock(all_.mutex_);
+    all_.being_made_.erase(key_);
+    all_.changed_.notify_all();
+}
+
+namespace {
+
+Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::string_view> ptx,
+                                     u32 max_registers, bool is_optimised) {
     constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
                   jit_split_compile = 33;
     char log[4096] = {};
@@ -52,7 +72,28 @@ Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
         if (log[0]) error.message += format(": %s", log);
         return error;
     }
-    cache.put(key, cubin);
+    return cubin;
+}
+
+}  // namespace
+
+// Made once for a chip and a driver version, then kept in the cache, or here where there is none.
+Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
+                                 std::span<const std::string_view> ptx, u32 max_registers,
+                                 bool is_optimised) {
+    const image::Cache cache(image::Cache::default_folder());
+    const std::string key =
+        format("kernel %u%s driver %d chip %u ", max_registers, is_optimised ? "" : " plain",
+               chip.driver->version, chip.capability) +
+        id;
+    const Assemblies::Turn turn(*chip.assemblies, key);
+    if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
+    if (std::optional<std::vector<u8>> kept = chip.assemblies->find(key)) return std::move(*kept);
+    std::vector<u8> cubin = TRY(assemble_now(*chip.driver, ptx, max_registers, is_optimised));
+    if (cache.folder().empty())
+        chip.assemblies->keep(key, cubin);
+    else
+        cache.put(key, cubin);
     return cubin;
 }
 

@@ -3,9 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "abi/burst.h"
 #include "abi/check.h"
@@ -170,11 +177,46 @@ struct Kernel {
     u32 local_bytes = 0, blocks_per_multiprocessor = 0, registers = 0;
 };
 
+// What was assembled while a device is open, where no cache keeps it: what one thread makes beside
+// a run is there for the one that loads it. Any thread.
+class Assemblies {
+public:
+    static constexpr u64 most_bytes = u64{256} << 20;  // with their keys; then the oldest go
+
+    std::optional<std::vector<u8>> find(std::string_view key);
+    void keep(std::string key, std::vector<u8> cubin);
+
+    // Whoever has it is the only one to make what `key` names, whose bytes outlive it.
+    class Turn {
+    public:
+        Turn(Assemblies& all, std::string_view key);
+        Turn(const Turn&) = delete;
+        ~Turn();
+
+    private:
+        Assemblies& all_;
+        std::string_view key_;
+    };
+
+private:
+    struct Entry {
+        std::string key;
+        std::vector<u8> cubin;
+        u64 size() const { return key.size() + cubin.size(); }
+    };
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Entry> entries_;  // the oldest first
+    u64 bytes_ = 0;              // of them
+    std::set<std::string_view> being_made_;
+};
+
 // What code is assembled for.
 struct Chip {
     const Driver* driver;
     int device;
     u32 capability;
+    std::shared_ptr<Assemblies> assemblies;
 };
 std::string kernel_id(const char* name, std::string_view ptx);
 // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others. Any thread that
@@ -318,7 +360,7 @@ public:
     }
     StopWord& stop_word() { return stop_; }
     const Driver& driver() const { return driver_; }
-    Chip chip() const { return {&driver_, device_, info_.capability}; }
+    Chip chip() const { return {&driver_, device_, info_.capability, assemblies_}; }
     Handle context() const { return context_; }
     // What was wrong with a kernel that has ended.
     Result<void> check_end(cuda::Status status, const char* what) const {
@@ -338,6 +380,7 @@ private:
     StopWord stop_;
     CheckMemory checks_;
     std::map<std::string, Kernel> kernels_;
+    const std::shared_ptr<Assemblies> assemblies_ = std::make_shared<Assemblies>();
 };
 
 // An image that has been loaded beside the kernels.
