@@ -198,7 +198,15 @@ void FunctionBuilder::build_tail_call(CodeOp op) {
         }
     }
     for (auto& [place, value] : arguments) set_slot(fp_, place.slot, place.words, value);
-    if (rp_variable_) runtime("native_set_rp", {context_, rp()});
+    if (rp_variable_) {
+        // Who was entered below its handlers was entered by the thread's own loop.
+        BasicBlock *moved = new_block("moved"), *on = new_block("on");
+        b_.CreateCondBr(b_.CreateICmpNE(rp(), rp_), moved, on, rarely_);
+        b_.SetInsertPoint(moved);
+        runtime("native_set_rp", {context_, rp()});
+        b_.CreateBr(on);
+        b_.SetInsertPoint(on);
+    }
     give_back(status(NativeStatus::tail), {});
 }
 

@@ -23,14 +23,13 @@ constexpr u32 no_limit = ~u32{0};
 
 }  // namespace
 
-FunctionBuilder::FunctionBuilder(Piece& piece, const Flow& flow, u32 func, Form form,
+FunctionBuilder::FunctionBuilder(Piece& piece, const Flow& flow, u32 func,
                                  const std::vector<u32>& entries, llvm::Function* function)
     : piece_(piece),
       program_(piece.program()),
       flow_(flow),
       type_(program_.module.func_type(func)),
-      form_(form),
-      resume_positions_(entries),
+      entries_(entries),
       function_(function),
       b_(piece.context()),
       blocks_(flow.blocks().size()),
@@ -54,10 +53,8 @@ void FunctionBuilder::build() {
     load_memory();
     load_quantum();
     b_.CreateStore(number(0), dirty_);
-    if (form_ == Form::called)
-        begin_called();
-    else
-        begin_resumed();
+    if (!entries_.empty()) begin_resumed();
+    begin_called();
     while (!work_.empty()) {
         u32 next = work_.back();
         work_.pop_back();
@@ -66,8 +63,9 @@ void FunctionBuilder::build() {
     finish_sites(entering_);
     finish_sites(innermost_);
     finish_sites(callers_);
-    zero_variables(form_ == Form::resumed ? begin : nullptr);
-    zero_variables(enter_);
+    zero_variables(enter_, nullptr);
+    for (usize i = 0; i < entries_.size(); i++)
+        zero_variables(resumes_[i], &flow_.blocks()[flow_.block_at(entries_[i])].states);
     b_.SetInsertPoint(first_);
     b_.CreateBr(begin);
 }
@@ -184,14 +182,20 @@ void FunctionBuilder::write_to_frame(u32 slot, u32 words) {
     set_slot(fp_, slot, words, read(slot, words));
 }
 
-// Locals may be read as zero, whatever kind of value they turn out to be.
-void FunctionBuilder::zero_variables(BasicBlock* block) {
+// Locals may be read as zero, whatever kind of value they turn out to be: all of them, or those
+// that are by `states`.
+void FunctionBuilder::zero_variables(BasicBlock* block, const SlotStates* states) {
     if (!block) return;
+    auto is_zero = [&](SlotValue place) {
+        for (u32 i = 0; states && i < place.words; i++)
+            if ((*states)[place.slot + i] == Held::zero) return true;
+        return !states;
+    };
     const u64 enter = program_.code.words[flow_.begin()];
     const u32 begin = a_of(enter), end = begin + b_of(enter);
     llvm::IRBuilder<> at(block, block->getFirstInsertionPt());
     for (SlotValue place : variable_places_)
-        if (place.slot >= begin && place.slot + place.words <= end)
+        if (place.slot >= begin && place.slot + place.words <= end && is_zero(place))
             at.CreateStore(llvm::Constant::getNullValue(piece_.type_of(place.words)),
                            variable(place));
 }
@@ -318,10 +322,6 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites, bool is
     Value* why = is_caller
                      ? runtime("native_caller_left", {context_, fp_, rp(), begin, where, dirty})
                      : runtime("native_left", {context_, fp_, rp(), begin, where, quantum, dirty});
-    if (form_ == Form::resumed) {
-        b_.CreateRet(why);
-        return;
-    }
     Value* result = llvm::PoisonValue::get(function_->getReturnType());
     b_.CreateRet(b_.CreateInsertValue(result, why, 0u));
 }
@@ -331,16 +331,6 @@ void FunctionBuilder::give_back(Value* why, ArrayRef<Value*> results) {
     save_quantum();
     runtime("native_add_dirty", {context_, load(dirty_)});
     is_open_ = false;
-    if (form_ == Form::resumed) {
-        u32 slot = 0;
-        for (usize i = 0; i < results.size(); i++) {
-            const u32 words = translate::words_of(type_.results[i]);
-            set_slot(fp_, slot, words, results[i]);
-            slot += words;
-        }
-        b_.CreateRet(why);
-        return;
-    }
     Value* all = llvm::PoisonValue::get(function_->getReturnType());
     all = b_.CreateInsertValue(all, why, 0u);
     for (usize i = 0; i < results.size(); i++)
@@ -361,46 +351,89 @@ void FunctionBuilder::begin_called() {
     b_.CreateBr(block(0));
 }
 
+// The heads of the loops around each entry. Loops nest, and what they go round is one piece of
+// code.
+void FunctionBuilder::find_ways() {
+    struct Loop {
+        u32 block, head, end;
+    };
+    std::vector<Loop> loops;
+    for (u32 i = 0; i < flow_.blocks().size(); i++)
+        if (const FlowBlock& at = flow_.blocks()[i]; at.loop_words > 0 && !at.states.empty())
+            loops.push_back({i, at.begin, at.begin + at.loop_words});
+    ways_.resize(entries_.size());
+    for (usize i = 0; i < entries_.size(); i++)
+        for (const Loop& loop : loops)
+            if (loop.head < entries_[i] && entries_[i] < loop.end) ways_[i].push_back(loop.block);
+}
+
+// If the context says so, goes to an entry: to the block that reads its slots, or to the first head
+// on the way there.
 void FunctionBuilder::begin_resumed() {
-    bool has_handlers = false;
-    for (u32 position : resume_positions_)
-        has_handlers |= !flow_.blocks()[flow_.block_at(position)].handlers.empty();
+    find_ways();
+    bool has_handlers = false, has_ways = false;
+    std::vector<u32> all;
+    for (u32 i = 0; i < entries_.size(); i++) {
+        has_handlers |= !flow_.blocks()[flow_.block_at(entries_[i])].handlers.empty();
+        has_ways |= !ways_[i].empty();
+        resumes_.push_back(new_block("resume"));
+        all.push_back(i);
+    }
     if (has_handlers) {
         rp_variable_ = new_variable(b_.getPtrTy(), "rp_now");
         b_.CreateStore(rp_, rp_variable_);
     }
+    Value* number = runtime("native_entry", {context_});
+    if (has_ways) {
+        entry_ = new_variable(b_.getInt32Ty(), "entry");
+        b_.CreateStore(number, entry_);
+    }
+    BasicBlock *resumed = new_block("resumed"), *called = new_block("called");
+    branch_rarely(b_.CreateICmpNE(number, this->number(0)), resumed, called);
+    b_.SetInsertPoint(resumed);
+    runtime("native_set_entry", {context_, this->number(0)});
+    go_to_entries(number, all, 0);
+    for (u32 i = 0; i < entries_.size(); i++) build_resume(i);
+    b_.SetInsertPoint(called);
+    if (entry_) b_.CreateStore(this->number(0), entry_);
+}
+
+// By `number` to one of these, whose ways have gone so far. Ends the block.
+void FunctionBuilder::go_to_entries(Value* number, std::span<const u32> entries, usize depth) {
     BasicBlock* nowhere = new_block("nowhere");
-    llvm::SwitchInst* which =
-        b_.CreateSwitch(function_->getArg(3), nowhere, u32(resume_positions_.size()));
+    llvm::SwitchInst* which = b_.CreateSwitch(number, nowhere, u32(entries.size()));
+    for (u32 i : entries)
+        which->addCase(b_.getInt32(i + 1),
+                       depth < ways_[i].size() ? block(ways_[i][depth]) : resumes_[i]);
     b_.SetInsertPoint(nowhere);
     b_.CreateUnreachable();
-    for (u32 i = 0; i < resume_positions_.size(); i++) {
-        const u32 target = flow_.block_at(resume_positions_[i]);
-        const FlowBlock& at = flow_.blocks()[target];
-        BasicBlock* entry = new_block("resume");
-        which->addCase(b_.getInt32(i), entry);
-        b_.SetInsertPoint(entry);
-        for (u32 slot = 0; slot < flow_.slots();) {
-            const Held held = at.states[slot];
-            if (!at.live.has(slot) || held == Held::nothing || held == Held::zero) {
-                slot++;
-                continue;
-            }
-            SlotValue place = value_around(at.states, slot);
-            if (place.words == 1)
-                resume_word(slot, held);
-            else
-                b_.CreateStore(get_slot(fp_, place.slot, place.words), variable(place));
-            slot = place.slot + place.words;
+}
+
+void FunctionBuilder::build_resume(u32 entry) {
+    const u32 target = flow_.block_at(entries_[entry]);
+    const FlowBlock& at = flow_.blocks()[target];
+    b_.SetInsertPoint(resumes_[entry]);
+    for (u32 slot = 0; slot < flow_.slots();) {
+        const Held held = at.states[slot];
+        if (!at.live.has(slot) || held == Held::nothing || held == Held::zero) {
+            slot++;
+            continue;
         }
-        if (!at.handlers.empty()) {
-            Value* above =
-                runtime("native_slot", {rp_, number(u32(at.handlers.size()) * record_words)});
-            b_.CreateStore(above, rp_variable_);
-            runtime("native_set_rp", {context_, above});
-        }
-        b_.CreateBr(block(target));
+        SlotValue place = value_around(at.states, slot);
+        if (place.words == 1)
+            resume_word(slot, held);
+        else
+            b_.CreateStore(get_slot(fp_, place.slot, place.words), variable(place));
+        slot = place.slot + place.words;
     }
+    if (!at.handlers.empty()) {
+        Value* above =
+            runtime("native_slot", {rp_, number(u32(at.handlers.size()) * record_words)});
+        b_.CreateStore(above, rp_variable_);
+        runtime("native_set_rp", {context_, above});
+    }
+    if (entry_) b_.CreateStore(number(0), entry_);
+    b_.CreateBr(block(target));
 }
 
 // A word of which the rest of the value is gone.
@@ -462,6 +495,24 @@ void FunctionBuilder::build_block(u32 number) {
 
 // Every turn takes from the quantum what the interpreter would.
 void FunctionBuilder::build_loop_head(const FlowBlock& head) {
+    // Entries within the loop, and how far their ways have gone.
+    std::vector<u32> within;
+    usize depth = 0;
+    for (u32 i = 0; i < ways_.size(); i++) {
+        auto found = std::ranges::find(ways_[i], flow_.block_at(head.begin));
+        if (found == ways_[i].end()) continue;
+        within.push_back(i);
+        depth = usize(found - ways_[i].begin()) + 1;
+    }
+    if (!within.empty()) {
+        Value* number = load(entry_);
+        BasicBlock *on_way = new_block("on_way"), *here = new_block("here");
+        branch_rarely(b_.CreateICmpNE(number, this->number(0)), on_way, here);
+        b_.SetInsertPoint(on_way);
+        go_to_entries(number, within, depth);
+        b_.SetInsertPoint(here);
+        b_.CreateStore(this->number(0), entry_);
+    }
     Value* left = load(quantum_);
     leave_if(b_.CreateICmpSLT(left, b_.getInt64(0)), NativeStatus::yield);
     b_.CreateStore(b_.CreateSub(left, b_.getInt64(head.loop_words)), quantum_);

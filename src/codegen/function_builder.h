@@ -3,7 +3,9 @@
 // A slot is a variable for each kind of value that it holds; LLVM makes registers of them. Whatever
 // is rare leaves: a cold block of the function, fed from all places that leave, writes the slots
 // that are live there into the frame and returns (abi/native.h). A function with loops or handlers
-// has a second form that goes on at one of those, with its slots in the frame.
+// can be entered at those as well, with its slots in the frame: the context says at which. What
+// lies within loops is reached by way of their heads, outermost first, so that they stay loops to
+// LLVM.
 #pragma once
 
 #include "abi/native.h"
@@ -14,13 +16,9 @@ namespace gpurun::codegen {
 
 class FunctionBuilder {
 public:
-    enum class Form : u8 {
-        called,   // arguments and results by value
-        resumed,  // entered by number, at one of `entries`; results go into slots
-    };
-
-    FunctionBuilder(Piece& piece, const Flow& flow, u32 func, Form form,
-                    const std::vector<u32>& entries, llvm::Function* function);
+    // It may be entered at `entries`, positions, as number 1 and so on.
+    FunctionBuilder(Piece& piece, const Flow& flow, u32 func, const std::vector<u32>& entries,
+                    llvm::Function* function);
     void build();
 
 private:
@@ -66,7 +64,7 @@ private:
     Value* get_slot(Value* fp, u32 slot, u32 words);
     void set_slot(Value* fp, u32 slot, u32 words, Value* value);
     void write_to_frame(u32 slot, u32 words);
-    void zero_variables(BasicBlock* block);
+    void zero_variables(BasicBlock* block, const SlotStates* states);
 
     // ---- leaving
     void leave(Cold& cold, Value* status, Value* position, const SlotSet& live, u32 limit);
@@ -79,7 +77,10 @@ private:
     // ---- blocks
     void begin_called();
     void begin_resumed();
+    void build_resume(u32 entry);
     void resume_word(u32 slot, Held held);
+    void find_ways();
+    void go_to_entries(Value* number, std::span<const u32> entries, usize depth);
     void meet_successors();
     BasicBlock* block(u32 number);
     void build_block(u32 number);
@@ -111,13 +112,15 @@ private:
     const Program& program_;
     const Flow& flow_;
     const wasm::FuncType& type_;
-    const Form form_;
-    const std::vector<u32>& resume_positions_;
+    const std::vector<u32>& entries_;
     llvm::Function* function_;
     llvm::IRBuilder<> b_;
 
     Value *context_ = nullptr, *fp_ = nullptr, *rp_ = nullptr;
     llvm::AllocaInst* rp_variable_ = nullptr;  // where it differs by entry
+    llvm::AllocaInst* entry_ = nullptr;   // number of the entry that we are on the way to, or 0
+    std::vector<std::vector<u32>> ways_;  // by entry: the heads on the way, as blocks
+    std::vector<BasicBlock*> resumes_;    // by entry: reads its slots from the frame
     llvm::AllocaInst *memory_ = nullptr, *memory_size_ = nullptr, *quantum_ = nullptr,
                      *dirty_ = nullptr;
     BasicBlock* first_ = nullptr;  // of all: variables

@@ -143,27 +143,20 @@ void Piece::add_table() {
 void Piece::add(u32 func) {
     const u32 begin = program_.begin_of(func);
     const Flow flow(program_.effects, func, begin, program_.end_of(func));
-    FunctionBuilder(*this, flow, func, FunctionBuilder::Form::called, {}, function(func)).build();
     std::vector<u32> resumes;
     for (const FlowBlock& block : flow.blocks())
         if (!block.states.empty() && (block.loop_words > 0 || block.is_handler))
             resumes.push_back(block.begin);
+    FunctionBuilder(*this, flow, func, resumes, function(func)).build();
     // The interpreter's calls end behind `enter`. Unless that is a loop's head as well, the frame
     // is there as `enter` makes it, which may be done again.
     for (u32 position : {begin, begin + 1}) {
         if (std::ranges::find(resumes, position) != resumes.end()) continue;
-        entries_.push_back({func, nullptr, 0});
+        entries_.push_back({func, 0});
         entry_positions_.push_back(position);
     }
-    if (resumes.empty()) return;
-    llvm::Type* word = llvm::Type::getInt32Ty(context_);
-    llvm::Type* pointer = llvm::PointerType::get(context_, 0);
-    llvm::Function* resume =
-        new_function(llvm::FunctionType::get(word, {pointer, pointer, pointer, word}, false),
-                     llvm::Function::InternalLinkage, "f" + std::to_string(func) + ".resume");
-    FunctionBuilder(*this, flow, func, FunctionBuilder::Form::resumed, resumes, resume).build();
     for (u32 i = 0; i < resumes.size(); i++) {
-        entries_.push_back({func, resume, i});
+        entries_.push_back({func, i + 1});
         entry_positions_.push_back(resumes[i]);
     }
 }
@@ -216,22 +209,23 @@ void Piece::finish(const std::string& name) {
     auto slot_name = [](const char* what, u32 words) {
         return std::string("native_") + what + (words == 1 ? "_32" : words == 2 ? "_64" : "_128");
     };
-    llvm::DenseMap<u32, llvm::BasicBlock*> beginnings;  // by function
-    for (u32 number = 0; number < entries_.size(); number++) {
-        const Entry& entry = entries_[number];
-        if (!entry.resume && beginnings.contains(entry.func)) {
-            which->addCase(b.getInt32(number), beginnings[entry.func]);
-            continue;
-        }
+    for (u32 begin = 0, end; begin < entries_.size(); begin = end) {
+        const u32 func = entries_[begin].func;
         llvm::BasicBlock* at = block("entry");
-        which->addCase(b.getInt32(number), at);
         b.SetInsertPoint(at);
-        if (entry.resume) {
-            b.CreateRet(b.CreateCall(entry.resume, {context, fp, rp, b.getInt32(entry.number)}));
-            continue;
+        u32 resumes = begin;  // the first that is not the beginning: they have numbers from 1 on
+        for (end = begin; end < entries_.size() && entries_[end].func == func; end++) {
+            which->addCase(b.getInt32(end), at);
+            resumes += entries_[end].number == 0;
         }
-        beginnings[entry.func] = at;
-        const wasm::FuncType& type = program_.module.func_type(entry.func);
+        if (resumes < end) {
+            llvm::Value* number = made->getArg(3);
+            llvm::Value* own =
+                b.CreateSelect(b.CreateICmpULT(number, b.getInt32(resumes)), b.getInt32(0),
+                               b.CreateSub(number, b.getInt32(resumes - 1)));
+            b.CreateCall(runtime("native_set_entry"), {context, own});
+        }
+        const wasm::FuncType& type = program_.module.func_type(func);
         llvm::SmallVector<llvm::Value*, 8> arguments = {context, fp, rp};
         u32 slot = 0;
         for (wasm::ValType param : type.params) {
@@ -240,7 +234,7 @@ void Piece::finish(const std::string& name) {
                 b.CreateCall(runtime(slot_name("get", words)), {fp, b.getInt32(slot)}));
             slot += words;
         }
-        llvm::Value* result = b.CreateCall(function(entry.func), arguments);
+        llvm::Value* result = b.CreateCall(function(func), arguments);
         llvm::Value* status = b.CreateExtractValue(result, 0);
         llvm::BasicBlock *done = block("done"), *left = block("left");
         b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(u32(NativeStatus::done))), done, left);

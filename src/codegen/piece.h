@@ -56,8 +56,7 @@ public:
 private:
     struct Entry {
         u32 func;
-        llvm::Function* resume;  // null: the function's beginning
-        u32 number;              // of `resume`
+        u32 number;  // of the function's own; 0: its beginning
     };
 
     llvm::Function* new_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,

@@ -15,7 +15,11 @@ namespace {
 class Lowering {
 public:
     explicit Lowering(llvm::SwitchInst& from)
-        : switch_(from), block_(from.getParent()), value_(from.getCondition()), b_(&from) {
+        : switch_(from),
+          block_(from.getParent()),
+          value_(from.getCondition()),
+          has_default_(!from.defaultDestUnreachable()),
+          b_(&from) {
         for (const auto& one : from.cases())
             cases_.push_back({one.getCaseValue()->getZExtValue(), one.getCaseSuccessor()});
         std::ranges::sort(cases_, {}, &Case::value);
@@ -24,7 +28,7 @@ public:
     void lower() {
         llvm::BasicBlock* tree = new_block();
         const u32 bits = u32(std::bit_width(cases_.back().value));
-        if (bits < value_->getType()->getIntegerBitWidth()) {
+        if (has_default_ && bits < value_->getType()->getIntegerBitWidth()) {
             // Any bit above: no case has it.
             llvm::Value* above = b_.CreateLShr(value_, bits);
             b_.CreateCondBr(is_zero(above), tree, leaf(switch_.getDefaultDest()));
@@ -79,6 +83,15 @@ private:
     // In `at`: on to the case that the lowest `bits` of the value say.
     void build(llvm::BasicBlock* at, std::span<const Case> cases, u32 bits) {
         b_.SetInsertPoint(at);
+        if (!has_default_) {
+            if (std::ranges::all_of(cases,
+                                    [&](const Case& one) { return one.to == cases[0].to; })) {
+                b_.CreateBr(leaf(cases[0].to));
+                return;
+            }
+            // Bits that all have in common say nothing.
+            bits = u32(std::bit_width(cases.front().value ^ cases.back().value));
+        }
         if (cases.size() == 1) {
             auto* wanted = llvm::ConstantInt::get(value_->getType(), cases.front().value);
             llvm::Value* is_it = b_.CreateICmpEQ(value_, wanted);
@@ -100,6 +113,7 @@ private:
     llvm::SwitchInst& switch_;
     llvm::BasicBlock* block_;
     llvm::Value* value_;
+    const bool has_default_;  // else the value is one of the cases
     llvm::IRBuilder<> b_;
     std::vector<Case> cases_;
 };

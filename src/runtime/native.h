@@ -49,6 +49,9 @@ struct NativeContext {
     u8* memory;  // memory 0, and its size
     u64 memory_size;
 
+    u32 entry;  // where the function that is called next begins; 0, and all that are called: with
+                // `enter`
+
     u32 pc;  // where an operation out of line stands that is not done; relative to `code`
 
     u32 tail_pc;  // the function that `tail` asks for

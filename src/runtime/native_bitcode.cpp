@@ -85,6 +85,8 @@ NATIVE s64 native_after_call(s64 quantum) { return quantum - call_cost; }
 NATIVE u8* native_memory(const NativeContext* n) { return n->memory; }
 NATIVE u64 native_memory_size(const NativeContext* n) { return n->memory_size; }
 NATIVE u32 native_pages(u64 size) { return u32(size >> page_bits); }
+NATIVE u32 native_entry(const NativeContext* n) { return n->entry; }
+NATIVE void native_set_entry(NativeContext* n, u32 entry) { n->entry = entry; }
 NATIVE u32 native_pc(const NativeContext* n) { return n->pc; }
 NATIVE void native_add_dirty(NativeContext* n, u32 dirty) { n->dirty |= dirty; }
 

@@ -1,7 +1,6 @@
 ;; The head of a loop looks at the quantum, which every turn takes from, and leaves when it is used up. It
-;; can be entered again there: that is what the function with .resume is for.
-;; show f0 block1 leave2 on3
-;; show f0.resume begin resume
+;; can be entered again there: the context says so.
+;; show f0 begin resumed resume block leave2 on3
 (module
   (func (param i32)
     (loop $l
@@ -10,26 +9,6 @@
 
 ;; ---- IR
 ;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
-;; block1:
-;;   %1 = load i64, ptr %quantum
-;;   %2 = icmp slt i64 %1, 0
-;;   br i1 %2, label %leave2, label %on3  ; rarely
-;; leave2:
-;;   %3 = load i64, ptr %quantum
-;;   %4 = load i32, ptr %dirty
-;;   %5 = load i32, ptr %slot0_32
-;;   br label %cold4
-;; on3:
-;;   %6 = sub i64 %1, 2
-;;   store i64 %6, ptr %quantum
-;;   %7 = load i32, ptr %slot0_32
-;;   %8 = call i32 @native_i32_add(i32 %7, i32 -1)
-;;   store i32 %8, ptr %slot0_32
-;;   %9 = load i32, ptr %slot0_32
-;;   %10 = icmp ne i32 %9, 0
-;;   br i1 %10, label %block1, label %block5
-;; }
-;; define internal i32 @f0.resume(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; begin:
 ;;   %1 = call ptr @native_memory(ptr %context)
 ;;   store ptr %1, ptr %memory
@@ -38,11 +17,34 @@
 ;;   %3 = call i64 @native_quantum(ptr %context)
 ;;   store i64 %3, ptr %quantum
 ;;   store i32 0, ptr %dirty
-;;   switch i32 %0, label %nowhere [
-;;     i32 0, label %resume
-;;   ]
+;;   %4 = call i32 @native_entry(ptr %context)
+;;   %5 = icmp ne i32 %4, 0
+;;   br i1 %5, label %resumed, label %called  ; rarely
 ;; resume:
-;;   %4 = call i32 @native_get_32(ptr %fp, i32 0)
-;;   store i32 %4, ptr %slot0_32
+;;   %6 = call i32 @native_get_32(ptr %fp, i32 0)
+;;   store i32 %6, ptr %slot0_32
 ;;   br label %block
+;; resumed:
+;;   call void @native_set_entry(ptr %context, i32 0)
+;;   switch i32 %4, label %nowhere [
+;;     i32 1, label %resume
+;;   ]
+;; block:
+;;   %7 = load i64, ptr %quantum
+;;   %8 = icmp slt i64 %7, 0
+;;   br i1 %8, label %leave2, label %on3  ; rarely
+;; leave2:
+;;   %9 = load i64, ptr %quantum
+;;   %10 = load i32, ptr %dirty
+;;   %11 = load i32, ptr %slot0_32
+;;   br label %cold4
+;; on3:
+;;   %12 = sub i64 %7, 2
+;;   store i64 %12, ptr %quantum
+;;   %13 = load i32, ptr %slot0_32
+;;   %14 = call i32 @native_i32_add(i32 %13, i32 -1)
+;;   store i32 %14, ptr %slot0_32
+;;   %15 = load i32, ptr %slot0_32
+;;   %16 = icmp ne i32 %15, 0
+;;   br i1 %16, label %block, label %block5
 ;; }
