@@ -21,15 +21,12 @@ enum class NativeStatus : u32 {
 };
 
 // Where a function left, in one word: the position, counted from the function's first, how many
-// handlers were open there, and the status.
-inline constexpr u32 native_position_bits = 20, native_status_shift = 20,
-                     native_handlers_shift = 24;
+// handlers were open there, and the status; and whether it did because its callee had.
+inline constexpr u32 native_position_bits = 20, native_status_shift = 20, native_status_bits = 3,
+                     native_caller_bit = 1u << 23, native_handlers_shift = 24;
 inline constexpr u32 native_most_words = 1u
                                          << native_position_bits;  // of a function: then it stays
 inline constexpr u32 native_most_handlers = 255;                   // in the interpreter
-constexpr u32 native_where(u32 position, u32 handlers, NativeStatus status) {
-    return position | u32(status) << native_status_shift | handlers << native_handlers_shift;
-}
 
 // Entries of a piece of an image have numbers: what its function `enter` is asked for. An image for
 // GPUs is modules of its own, apart from the runtime's; native_image_name is a kernel in it that

@@ -60,9 +60,7 @@ void FunctionBuilder::build() {
         work_.pop_back();
         build_block(next);
     }
-    finish_sites(entering_);
-    finish_sites(innermost_);
-    finish_sites(callers_);
+    finish_sites();
     zero_variables(enter_, nullptr);
     for (usize i = 0; i < entries_.size(); i++)
         zero_variables(resumes_[i], &flow_.blocks()[flow_.block_at(entries_[i])].states);
@@ -208,7 +206,8 @@ void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotS
     if (cold.sites.size() % sites_per_block == 0) cold.blocks.push_back(new_block("cold"));
     Value* where = b_.CreateSub(position, number(flow_.begin()));
     where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
-    where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift));
+    const u32 is_caller = &cold == &callers_ ? native_caller_bit : 0;
+    where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | is_caller));
     Site site{b_.GetInsertBlock(), where, load(quantum_), load(dirty_), limit, {}};
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
         if (!live.has(slot) || states_[slot] == Held::nothing) {
@@ -235,15 +234,37 @@ void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
     b_.SetInsertPoint(usual);
 }
 
-void FunctionBuilder::finish_sites(Cold& cold) {
-    for (usize i = 0; i < cold.blocks.size(); i++) {
-        const usize first = i * sites_per_block;
-        const usize count = std::min(sites_per_block, cold.sites.size() - first);
-        build_cold(cold.blocks[i], ArrayRef(cold.sites).slice(first, count), &cold == &callers_);
+// All cold blocks go to the last one, which tells the runtime.
+void FunctionBuilder::finish_sites() {
+    BasicBlock* last = new_block("left");
+    std::vector<Left> lefts;
+    for (Cold* cold : {&entering_, &innermost_, &callers_})
+        for (usize i = 0; i < cold->blocks.size(); i++) {
+            const usize first = i * sites_per_block;
+            const usize count = std::min(sites_per_block, cold->sites.size() - first);
+            lefts.push_back(build_cold(cold->blocks[i], ArrayRef(cold->sites).slice(first, count),
+                                       cold == &callers_));
+            b_.CreateBr(last);
+        }
+    b_.SetInsertPoint(last);
+    if (lefts.empty()) {
+        b_.CreateUnreachable();
+        return;
     }
+    PHINode *where = b_.CreatePHI(b_.getInt32Ty(), u32(lefts.size())),
+            *dirty = b_.CreatePHI(b_.getInt32Ty(), u32(lefts.size()));
+    for (const Left& left : lefts) {
+        where->addIncoming(left.where, left.from);
+        dirty->addIncoming(left.dirty, left.from);
+    }
+    Value* why = runtime("native_left", {context_, fp_, rp(), number(flow_.begin()), where, dirty});
+    Value* result = llvm::PoisonValue::get(function_->getReturnType());
+    b_.CreateRet(b_.CreateInsertValue(result, why, 0u));
 }
 
-void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites, bool is_caller) {
+// Writes what is live at the sites; the block is open then.
+FunctionBuilder::Left FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites,
+                                                  bool is_caller) {
     // A place that always holds the same kind of value is written as that; others word by word.
     std::map<u32, u32> words_at;                  // first slot -> words
     std::vector<u32> kind_of(flow_.slots() + 4);  // slot -> 1 + its place, or mixed
@@ -307,23 +328,19 @@ void FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites, bool is
                 site.from);
         }
     }
-    BasicBlock* last = new_block("left");
+    BasicBlock* written = new_block("written");
     for (auto [slot, node] : values) {
         if (slot + words_at[slot] > least_limit) {
             BasicBlock* store = new_block("slot");
-            b_.CreateCondBr(b_.CreateICmpUGT(limit, number(slot)), store, last);
+            b_.CreateCondBr(b_.CreateICmpUGT(limit, number(slot)), store, written);
             b_.SetInsertPoint(store);
         }
         set_slot(fp_, slot, words_at[slot], node);
     }
-    b_.CreateBr(last);
-    b_.SetInsertPoint(last);
-    Value* begin = number(flow_.begin());
-    Value* why = is_caller
-                     ? runtime("native_caller_left", {context_, fp_, rp(), begin, where, dirty})
-                     : runtime("native_left", {context_, fp_, rp(), begin, where, quantum, dirty});
-    Value* result = llvm::PoisonValue::get(function_->getReturnType());
-    b_.CreateRet(b_.CreateInsertValue(result, why, 0u));
+    b_.CreateBr(written);
+    b_.SetInsertPoint(written);
+    if (quantum) runtime("native_set_quantum", {context_, quantum});
+    return {written, where, dirty};
 }
 
 // Returns to whoever entered this function.
@@ -477,6 +494,7 @@ void FunctionBuilder::build_block(u32 number) {
     handlers_ = current_->handlers;
     CHECK(!states_.empty());
     lives_ = flow_.live_before(*current_);
+    find_reaches();
     index_ = 0;
     position_ = current_->begin;
     is_open_ = true;

@@ -8,6 +8,8 @@
 // LLVM.
 #pragma once
 
+#include <optional>
+
 #include "abi/native.h"
 #include "codegen/flow.h"
 #include "codegen/piece.h"
@@ -29,7 +31,7 @@ private:
     // Where the function may leave, and what it takes with it.
     struct Site {
         BasicBlock* from;
-        Value *where, *quantum, *dirty;  // native_where()
+        Value *where, *quantum, *dirty;  // parts of abi/native.h
         u32 limit;                       // slots from here on are another's
         struct Live {
             SlotValue place;
@@ -43,6 +45,20 @@ private:
     struct Cold {
         std::vector<Site> sites;
         std::vector<BasicBlock*> blocks;
+    };
+
+    // The end of a cold block, and what is known there.
+    struct Left {
+        BasicBlock* from;
+        Value *where, *dirty;
+    };
+
+    struct Access {
+        u32 slot, offset, width;  // of the address
+    };
+    // How far a check of an address goes; no width: it has been checked.
+    struct Reach {
+        u32 offset = 0, width = 0;
     };
 
     // ---- helpers
@@ -70,8 +86,8 @@ private:
     void leave(Cold& cold, Value* status, Value* position, const SlotSet& live, u32 limit);
     void leave_here(NativeStatus s);
     void leave_if(Value* condition, NativeStatus s);
-    void finish_sites(Cold& cold);
-    void build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites, bool is_caller);
+    void finish_sites();
+    Left build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites, bool is_caller);
     void give_back(Value* status, llvm::ArrayRef<Value*> results);
 
     // ---- blocks
@@ -105,6 +121,8 @@ private:
     void build_tail_call(CodeOp op);
     void leave_as_caller(Value* status);
     void read_results();
+    void find_reaches();
+    std::optional<Access> plain_access(u32 position) const;
     Value* access_at(u32 width, bool is_write, bool is_aligned);
     u64 code_word(u32 index) const { return program_.code.words[position_ + index]; }
 
@@ -139,6 +157,7 @@ private:
     SlotStates states_;
     std::vector<u32> handlers_;
     std::vector<SlotSet> lives_;  // before each instruction of the block
+    std::vector<Reach> reaches_;  // of each instruction of the block
     usize index_ = 0;             // the instruction's number in the block
     const FlowBlock* current_ = nullptr;
     bool is_open_ = false;  // the block has no end yet

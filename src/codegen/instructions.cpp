@@ -230,10 +230,47 @@ FunctionBuilder::Value* FunctionBuilder::access_at(u32 width, bool is_write, boo
         is_bad = b_.CreateOr(is_bad, runtime("native_is_unaligned", {context_, at, number(width)}));
     leave_if(is_bad, NativeStatus::interpret);
     if (is_write) {
-        Value* pieces = runtime("native_dirty", {context_, at});
+        Value* pieces = runtime("native_dirty_at", {context_, at});
         b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
     }
     return at;
+}
+
+// Those of a block that have the same address are checked by the first of them, as far as the
+// farthest reaches: leaving early is no harm, since the interpreter goes on from there.
+void FunctionBuilder::find_reaches() {
+    reaches_.assign(lives_.size(), {});
+    llvm::DenseMap<u32, usize> firsts;  // address's slot -> number of the instruction
+    translate::Effects e;
+    usize index = 0;
+    for (u32 at = current_->begin; at < current_->end; at += e.words, index++) {
+        program_.effects.look(at, e);
+        if (const std::optional<Access> access = plain_access(at)) {
+            auto [first, is_new] = firsts.try_emplace(access->slot, index);
+            Reach& reach = reaches_[first->second];
+            const u64 end = u64(access->offset) + access->width;
+            if (is_new || end > u64(reach.offset) + reach.width)
+                reach = {access->offset, access->width};
+        }
+        for (SlotValue place : e.writes)
+            for (u32 i = 0; i < place.words; i++) firsts.erase(place.slot + i);
+        if (e.range_words > 0) firsts.clear();  // copy_words
+    }
+}
+
+// An access to memory 0 by a 32-bit address.
+std::optional<FunctionBuilder::Access> FunctionBuilder::plain_access(u32 position) const {
+    const u64* at = &program_.code.words[position];
+    switch (CodeOp(op_of(at[0]))) {
+#define OP(name)
+#define LOAD(name, R, M)                                                   \
+    case CodeOp::name: return Access{b_of(at[0]), c_of(at[0]), sizeof(M)}; \
+    case CodeOp::name##_w: return Access{b_of(at[0]), low_of(at[1]), sizeof(M)};
+#define STORE LOAD
+#include "abi/code_ops.def"
+#undef OP
+        default: return {};
+    }
 }
 
 bool FunctionBuilder::build_access(CodeOp op) {
@@ -241,38 +278,37 @@ bool FunctionBuilder::build_access(CodeOp op) {
     const u32 a = a_of(w), b = b_of(w);
     const u32 extra = e_.words > 1 ? high_of(code_word(1)) : 0;
     // Of memory 0, by a 32-bit address.
-    auto plain = [&](u32 offset, u32 width, bool is_write) {
+    auto plain = [&](u32 offset, bool is_write) {
         Value* address = read(b, 1);
-        leave_if(runtime("native_is_outside",
-                         {load(memory_size_), address, number(offset), number(width)}),
-                 NativeStatus::interpret);
+        if (const Reach reach = reaches_[index_]; reach.width > 0)
+            leave_if(runtime("native_is_outside", {load(memory_size_), address,
+                                                   number(reach.offset), number(reach.width)}),
+                     NativeStatus::interpret);
         Value* at = runtime("native_address", {load(memory_), address, number(offset)});
         if (is_write) {
-            Value* pieces = runtime("native_dirty", {context_, at});
+            Value* pieces = runtime("native_dirty", {context_, address, number(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
         return at;
     };
     switch (op) {
 #define OP(name)
-#define LOAD(name, R, M)                                                                  \
-    case CodeOp::name:                                                                    \
-        write(a, words<R>, runtime("native_" #name, {plain(c_of(w), sizeof(M), false)})); \
-        break;                                                                            \
-    case CodeOp::name##_w:                                                                \
-        write(a, words<R>,                                                                \
-              runtime("native_" #name, {plain(low_of(code_word(1)), sizeof(M), false)})); \
+#define LOAD(name, R, M)                                                                      \
+    case CodeOp::name: write(a, words<R>, runtime("native_" #name, {plain(c_of(w), false)})); \
+        break;                                                                                \
+    case CodeOp::name##_w:                                                                    \
+        write(a, words<R>, runtime("native_" #name, {plain(low_of(code_word(1)), false)}));   \
         break;
-#define STORE(name, A, M)                                         \
-    case CodeOp::name: {                                          \
-        Value* at = plain(c_of(w), sizeof(M), true);              \
-        runtime("native_" #name, {at, read(a, words<A>)});        \
-        break;                                                    \
-    }                                                             \
-    case CodeOp::name##_w: {                                      \
-        Value* at = plain(low_of(code_word(1)), sizeof(M), true); \
-        runtime("native_" #name, {at, read(a, words<A>)});        \
-        break;                                                    \
+#define STORE(name, A, M)                                  \
+    case CodeOp::name: {                                   \
+        Value* at = plain(c_of(w), true);                  \
+        runtime("native_" #name, {at, read(a, words<A>)}); \
+        break;                                             \
+    }                                                      \
+    case CodeOp::name##_w: {                               \
+        Value* at = plain(low_of(code_word(1)), true);     \
+        runtime("native_" #name, {at, read(a, words<A>)}); \
+        break;                                             \
     }
 #define LOAD_X(name, R, M)                                                                  \
     case CodeOp::name##_x:                                                                  \

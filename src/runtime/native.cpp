@@ -51,11 +51,11 @@ Registers registers_at(const NativeContext& n, u32 pc, Slots fp, Slots rp, u32* 
     return r;
 }
 
-// The parts of native_where().
+// The parts of what abi/native.h has in a word.
 u32 left_position(u32 where) { return where & (native_most_words - 1); }
 u32 left_handlers(u32 where) { return where >> native_handlers_shift; }
 NativeStatus left_status(u32 where) {
-    constexpr u32 mask = (1u << (native_handlers_shift - native_status_shift)) - 1;
+    constexpr u32 mask = (1u << native_status_bits) - 1;
     return NativeStatus(where >> native_status_shift & mask);
 }
 
@@ -161,19 +161,13 @@ void return_to_caller(const Process& p, u32* thread) {
 extern "C" {
 
 NativeStatus native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin, u32 where,
-                         s64 quantum, u32 dirty) {
-    n->quantum = quantum;
+                         u32 dirty) {
     n->dirty |= dirty;
-    write_place(*n, n->code + begin + left_position(where), {fp},
-                below({rp}, left_handlers(where) * record_words), n->instance);
-    return left_status(where);
-}
-
-NativeStatus native_caller_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin,
-                                u32 where, u32 dirty) {
-    n->dirty |= dirty;
-    write_record(*n, n->code + begin + left_position(where), {fp},
-                 below({rp}, (left_handlers(where) + 1) * record_words));
+    const u32 pc = n->code + begin + left_position(where), handlers = left_handlers(where);
+    if (where & native_caller_bit)
+        write_record(*n, pc, {fp}, below({rp}, (handlers + 1) * record_words));
+    else
+        write_place(*n, pc, {fp}, below({rp}, handlers * record_words), n->instance);
     return left_status(where);
 }
 
@@ -238,7 +232,6 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     n.calls = native_calls;
     n.stack_limit = stack_limit;
     n.dirty_shift = p.dirty_shift;
-    n.bytes = p.bytes;
     n.quantum = alternates ? 0 : quantum;
     use_instance(n, word_at(p.words, word(thread, thread_instance)));
     const NativeStatus status =

@@ -41,8 +41,7 @@ struct NativeContext {
     u8* stack_limit;           // the hardware's stack may not grow below
     s64 quantum;               // taken from by calls and loops; below zero they leave
     u32 dirty;                 // as in Registers
-    u32 dirty_shift;           // the process's, as are its bytes
-    u8* bytes;
+    u32 dirty_shift;           // the process's
 
     u32 code;  // the module's first instruction
     u32* instance;
@@ -66,11 +65,9 @@ ThreadState run_native(const Process& process, const NativeTable& table, u32 thr
 
 extern "C" {
 // The last of leaving: writes the thread's place, or the record of the call by which a callee left.
-// `begin` is the function's first position, `where` is native_where(). The status.
+// `begin` is the function's first position, `where` has the parts of abi/native.h. The status.
 NativeStatus native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin, u32 where,
-                         s64 quantum, u32 dirty);
-NativeStatus native_caller_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 begin,
-                                u32 where, u32 dirty);
+                         u32 dirty);
 // One instruction out of line, whose operands stand in their slots. yield, stopped: n->pc.
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position);
 // Calls the reference `ref`, not null; arguments and results in slots from `base` on.

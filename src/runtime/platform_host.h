@@ -57,7 +57,6 @@ GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
 // For machine code: as little code as can be, which here is the same.
-inline usize address_of(const u8* p) { return reinterpret_cast<usize>(p); }
 template <class T>
 inline T load_compact(const u8* p) {
     return load_bytes<T>(p);

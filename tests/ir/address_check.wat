@@ -1,6 +1,6 @@
 ;; An access of memory 0 compares its address with the size that the function keeps, and leaves if it
 ;; is outside: the interpreter finds the trap. The size is read again after what may change it.
-;; show f0 on on2 leave1 cold3 left4
+;; show f0 on on2 leave1 cold3 written4 left
 (module
   (memory 1)
   (func (param i32) (result i32) (i32.load offset=4 (local.get 0))))
@@ -37,9 +37,14 @@
 ;;   %18 = phi i64 [ %6, %leave1 ]
 ;;   %19 = phi i32 [ %8, %leave1 ]
 ;;   call void @native_set_32(ptr %fp, i32 0, i32 %19)
-;;   br label %left4
-;; left4:
-;;   %20 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %16, i64 %18, i32 %17)
-;;   %21 = insertvalue { i32, i32 } poison, i32 %20, 0
-;;   ret { i32, i32 } %21
+;;   br label %written4
+;; left:
+;;   %20 = phi i32 [ %21, %written ], [ %16, %written4 ]
+;;   %22 = phi i32 [ %23, %written ], [ %17, %written4 ]
+;;   %24 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %20, i32 %22)
+;;   %25 = insertvalue { i32, i32 } poison, i32 %24, 0
+;;   ret { i32, i32 } %25
+;; written4:
+;;   call void @native_set_quantum(ptr %context, i64 %18)
+;;   br label %left
 ;; }

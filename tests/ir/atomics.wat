@@ -21,7 +21,7 @@
 ;;   %9 = or i1 %7, %8
 ;;   br i1 %9, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %10 = call i32 @native_dirty(ptr %context, ptr %6)
+;;   %10 = call i32 @native_dirty_at(ptr %context, ptr %6)
 ;;   %11 = load i32, ptr %dirty
 ;;   %12 = or i32 %11, %10
 ;;   store i32 %12, ptr %dirty
@@ -46,7 +46,7 @@
 ;;   %8 = icmp eq ptr %7, null
 ;;   br i1 %8, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %9 = call i32 @native_dirty(ptr %context, ptr %7)
+;;   %9 = call i32 @native_dirty_at(ptr %context, ptr %7)
 ;;   %10 = load i32, ptr %dirty
 ;;   %11 = or i32 %10, %9
 ;;   store i32 %11, ptr %dirty

@@ -31,7 +31,7 @@
 ;; not_done:
 ;;   %13 = shl i32 %11, 20
 ;;   %14 = or i32 5, %13
-;;   %15 = or i32 %14, 0
+;;   %15 = or i32 %14, 8388608
 ;;   %16 = load i64, ptr %quantum
 ;;   %17 = load i32, ptr %dirty
 ;;   %18 = load i32, ptr %slot1_32
@@ -60,5 +60,5 @@
 ;;   %31 = phi i32 [ 2, %not_done ]
 ;;   %32 = phi i32 [ %18, %not_done ]
 ;;   call void @native_set_32(ptr %fp, i32 1, i32 %32)
-;;   br label %left3
+;;   br label %written3
 ;; }

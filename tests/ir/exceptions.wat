@@ -41,7 +41,7 @@
 ;; not_done:
 ;;   %14 = shl i32 %12, 20
 ;;   %15 = or i32 4, %14
-;;   %16 = or i32 %15, 16777216
+;;   %16 = or i32 %15, 25165824
 ;;   %17 = load i64, ptr %quantum
 ;;   %18 = load i32, ptr %dirty
 ;;   br label %cold3

@@ -16,7 +16,7 @@
 ;; on2:
 ;;   %7 = load ptr, ptr %memory
 ;;   %8 = call ptr @native_address(ptr %7, i32 %4, i32 0)
-;;   %9 = call i32 @native_dirty(ptr %context, ptr %8)
+;;   %9 = call i32 @native_dirty(ptr %context, i32 %4, i32 0)
 ;;   %10 = load i32, ptr %dirty
 ;;   %11 = or i32 %10, %9
 ;;   store i32 %11, ptr %dirty

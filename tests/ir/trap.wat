@@ -1,6 +1,6 @@
 ;; No trap is raised: the function leaves at the instruction, here the one at 2 in its code (0x200002 says
 ;; that, and that the interpreter executes it), with the slots that are live: none.
-;; show f0 on block1 block2 cold3 left4
+;; show f0 on block1 block2 cold3 written4 left
 (module
   (func (param i32) (if (local.get 0) (then (unreachable)))))
 
@@ -26,9 +26,14 @@
 ;;   %9 = phi i32 [ 2097154, %block2 ]
 ;;   %10 = phi i32 [ %8, %block2 ]
 ;;   %11 = phi i64 [ %7, %block2 ]
-;;   br label %left4
-;; left4:
-;;   %12 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %9, i64 %11, i32 %10)
-;;   %13 = insertvalue { i32 } poison, i32 %12, 0
-;;   ret { i32 } %13
+;;   br label %written4
+;; left:
+;;   %12 = phi i32 [ %13, %written ], [ %9, %written4 ]
+;;   %14 = phi i32 [ %15, %written ], [ %10, %written4 ]
+;;   %16 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %12, i32 %14)
+;;   %17 = insertvalue { i32 } poison, i32 %16, 0
+;;   ret { i32 } %17
+;; written4:
+;;   call void @native_set_quantum(ptr %context, i64 %11)
+;;   br label %left
 ;; }
