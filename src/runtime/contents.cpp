@@ -40,7 +40,8 @@ Handle own_table(const Process& p, Node* node, u64 number) {
     if (made == 0) return 0;
     Handle* blocks = at_handle<Handle>(p, made);
     const Handle* old = at_handle<Handle>(p, table);
-    for (u32 i = 0; i < table_blocks; i++) blocks[i] = table == 0 ? zero_block : old[i];
+    for (u32 i = 0; i < table_blocks; i++)
+        blocks[i] = table == 0 ? zero_block : block_at(node, old + i);
     table = made;
     return made;
 }
@@ -111,9 +112,15 @@ const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_
     is_cold = false;
     const Handle* slot = slot_of(p, node, index);
     if (slot == nullptr) return nullptr;
-    if (*slot > zero_block) return at_handle<u8>(p, *slot);
-    is_cold = *slot == 0 && (node->flags & node_is_cold) != 0;
-    return nullptr;
+    Handle block = block_at(node, slot);
+    if (block == 0 && (node->flags & node_is_cold) != 0) {
+        // A copy has not what came since for all.
+        const Node* base = node->origin == 0 ? node : node_at(p, node->origin);
+        slot = base == node ? nullptr : slot_of(p, base, index);
+        if (slot != nullptr) block = block_at(base, slot);
+        is_cold = block == 0;
+    }
+    return block > zero_block ? at_handle<u8>(p, block) : nullptr;
 }
 
 u8* block_to_write(const Process& p, Node* node, u64 index, bool is_whole, bool& is_cold) {

@@ -78,11 +78,15 @@ Handle copy_node(const Owner& owner, Handle from) {
                   : source->kind == NodeKind::directory ? sizeof(DirEntry)
                                                         : 1;
     u64 used = source->content_count * element, size = used > least_block ? used : least_block;
-    node->content = take_copy(p, size, at_handle<u8>(p, source->content), used);
+    const bool is_cold = (source->flags & (node_is_cold | node_is_deep)) == node_is_cold;
+    node->content = take_copy(p, size, at_handle<u8>(p, source->content), is_cold ? 0 : used);
     if (node->content == 0) {
         give_block(p, made, sizeof(Node));
         return 0;
     }
+    for (u32 i = 0; is_cold && i < source->content_count; i++)
+        at_handle<Handle>(p, node->content)[i] =
+            block_at(source, at_handle<Handle>(p, source->content) + i);
     node->content_capacity = u32(block_size(size) / element);
     node->origin = from;
     node->index = node->index_mask = 0;

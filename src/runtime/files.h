@@ -47,6 +47,10 @@ bool reserve(const Process& p, Node* node, u64 count, u64 element);
 bool reserve_blocks(const Process& p, Node* node, u64 count);
 // Where the handle of block `index` is, or null: the block is zeros.
 Handle* slot_of(const Process& p, const Node* node, u64 index);
+// What is in a slot. Blocks of cold files come while others read: pairs with who brings them.
+inline Handle block_at(const Node* node, const Handle* slot) {
+    return node->flags & node_is_cold ? load_shared(slot) : *slot;
+}
 // Where block `index` of a file is to be read, or null: zeros. `is_cold`: the host has it.
 const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_cold);
 // The same to be written, of a private node; null: no memory, or cold.

@@ -11,6 +11,14 @@
 
 namespace gpurun::rt {
 
+// What the host is asked for: it knows the nodes of the base, not a process's copy of one.
+inline BlockRequest request_of(const Machine& m, u32 index) {
+    const Process p = place_of(m, index);
+    const CallState* call = call_state(p);
+    const Handle node = call->request_node;
+    return {index, is_base(p, node) ? node : node_at(p, node)->origin, call->request_at};
+}
+
 // The caller's task becomes the queue's.
 inline void ask_host(const Machine& m, u32 index) {
     RunQueue& requests = m.header->host_requests;
@@ -22,8 +30,7 @@ inline bool take_request(const Machine& m, BlockRequest& wanted) {
     RunQueue& requests = m.header->host_requests;
     for (u32 ticket; take_tickets(requests, 1, ticket) != 0;) {
         const u32 index = fetch_task(requests, m.queue_slots(requests), ticket);
-        const CallState* call = call_state(place_of(m, index));
-        wanted = {index, call->request_node, call->request_at};
+        wanted = request_of(m, index);
         const ProcessEntry& process = m.process(m.task(index).process);
         if (park(m, index, wait_key(WaitFor::host, index), no_deadline,
                  [&] { return !is_ending(process); }))
@@ -37,8 +44,8 @@ inline bool take_request(const Machine& m, BlockRequest& wanted) {
 inline bool take_asker(const Machine& m, const BlockAnswer& answer) {
     return take_blocked(m, answer.task, Wake::woken, [&] {
         if (m.task(answer.task).wait_key != wait_key(WaitFor::host, answer.task)) return false;
-        const CallState* call = call_state(place_of(m, answer.task));
-        return call->request_node == answer.node && call->request_at == answer.block;
+        const BlockRequest wanted = request_of(m, answer.task);
+        return wanted.node == answer.node && wanted.block == answer.block;
     });
 }
 

@@ -86,6 +86,18 @@ constexpr const char* reader = R"(
     (func $call_if (param i32)
       (if (local.get 0) (then (call $exit (i32.add (i32.const 1000) (local.get 0))))))))";
 
+constexpr uint32_t large_sum = 511;
+void make_large_file(const std::filesystem::path& folder) {
+    std::filesystem::create_directory(folder);
+    std::ofstream file(folder / "large", std::ios::binary);
+    for (int i = 0; i < 512; i++) {
+        file.seekp(i * 0x10000);
+        file.put(char(i % 3));
+    }
+    file.seekp(0x2000000 - 1);
+    file.put('\0');
+}
+
 std::string with_calls(std::string source) {
     for (size_t at; (at = source.find("(call_if ")) != source.npos;)
         source.replace(at, 9, "(call $call_if ");
@@ -281,22 +293,53 @@ TEST(Machine, WritesFilesBack) {
     std::filesystem::remove_all(folder);
 }
 
+// The same of a file that the process has changed: the rest of it is still with the host.
+TEST(Machine, LargeFilesCanBeChanged) {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("gpurun-machine-" + std::to_string(getpid()));
+    make_large_file(folder);
+    std::string source = with_calls(reader);
+    // Opened to be read and written; one byte of it is changed first, from 1 to 5.
+    source.replace(source.find("(i64.const 6)"), 13, "(i64.const 70)");
+    source.replace(source.find("(local.set $at (i64.const 0x2000000))"), 0, R"(
+      (i32.store8 (i32.const 64) (i32.const 5))
+      (call $call_if (call $write (i32.load (i32.const 32)) (i32.const 16) (i32.const 1)
+        (i64.const 0x10000) (i32.const 40)))
+)");
+    source.replace(source.find("(import"), 0, R"(
+    (import "wasi_snapshot_preview1" "fd_pwrite"
+      (func $write (param i32 i32 i32 i64 i32) (result i32)))
+)");
+    {
+        Config config;
+        config.directory(folder.string(), "/", true);
+        Machine machine(device(), config);
+        const uint32_t program = machine.load("reader", module(source));
+        for (int i = 0; i < 2; i++) {
+            machine.spawn(program, config);
+            auto ended = machine.next();
+            ASSERT_TRUE(ended);
+            EXPECT_EQ(ended->result[0].exit_code(), large_sum + 4);
+        }
+        machine.close();
+    }
+    std::ifstream file(folder / "large", std::ios::binary);
+    uint32_t sum = 0;
+    for (int i = 0; i < 512; i++) {
+        file.seekg(i * 0x10000);
+        sum += uint32_t(file.get());
+    }
+    EXPECT_EQ(sum, large_sum + 4);
+    std::filesystem::remove_all(folder);
+}
+
 // What is too large for the device stays with the host, which is asked for its blocks; meanwhile
 // some who asked are killed.
 TEST(Machine, LargeFilesComeBlockByBlock) {
     const auto folder =
         std::filesystem::temp_directory_path() / ("gpurun-machine-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder);
-    {
-        std::ofstream file(folder / "large", std::ios::binary);
-        for (int i = 0; i < 512; i++) {
-            file.seekp(i * 0x10000);
-            file.put(char(i % 3));
-        }
-        file.seekp(0x2000000 - 1);
-        file.put('\0');
-    }
-    constexpr uint32_t processes = 32, sum = 511;
+    make_large_file(folder);
+    constexpr uint32_t processes = 32;
     {
         Machine machine(device(), Config().directory(folder.string(), "/", false));
         const uint32_t program = machine.load("reader", module(with_calls(reader)));
@@ -313,7 +356,7 @@ TEST(Machine, LargeFilesComeBlockByBlock) {
             ASSERT_TRUE(ended);
             const Process it = ended->result[0];
             if (it.ending() == GPURUN_EXITED) {
-                EXPECT_EQ(it.exit_code(), sum);
+                EXPECT_EQ(it.exit_code(), large_sum);
             } else {
                 EXPECT_EQ(it.ending(), GPURUN_KILLED);
             }
