@@ -28,6 +28,7 @@ FunctionBuilder::FunctionBuilder(Piece& piece, const Flow& flow, u32 func,
     : piece_(piece),
       program_(piece.program()),
       flow_(flow),
+      checks_(flow, program_.effects, func, piece.target().wants_alignment()),
       type_(program_.module.func_type(func)),
       entries_(entries),
       function_(function),
@@ -48,6 +49,7 @@ void FunctionBuilder::build() {
     memory_size_ = new_variable(b_.getInt64Ty(), "memory_size");
     quantum_ = new_variable(b_.getInt64Ty(), "quantum");
     dirty_ = new_variable(b_.getInt32Ty(), "dirty");
+    for (const FlowBlock& block : flow_.blocks()) has_loops_ |= block.loop_words > 0;
     BasicBlock* begin = new_block("begin");
     b_.SetInsertPoint(begin);
     load_memory();
@@ -114,9 +116,11 @@ void FunctionBuilder::load_memory() {
     b_.CreateStore(runtime("native_memory_size", {context_}), memory_size_);
 }
 void FunctionBuilder::load_quantum() {
-    b_.CreateStore(runtime("native_quantum", {context_}), quantum_);
+    if (has_loops_) b_.CreateStore(runtime("native_quantum", {context_}), quantum_);
 }
-void FunctionBuilder::save_quantum() { runtime("native_set_quantum", {context_, load(quantum_)}); }
+void FunctionBuilder::save_quantum() {
+    if (has_loops_) runtime("native_set_quantum", {context_, load(quantum_)});
+}
 
 // ---- slots -------------------------------------------------------------------------
 
@@ -208,7 +212,8 @@ void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotS
     where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
     const u32 is_caller = &cold == &callers_ ? native_caller_bit : 0;
     where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | is_caller));
-    Site site{b_.GetInsertBlock(), where, load(quantum_), load(dirty_), limit, {}};
+    Value* quantum = has_loops_ ? load(quantum_) : nullptr;
+    Site site{b_.GetInsertBlock(), where, quantum, load(dirty_), limit, {}};
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
         if (!live.has(slot) || states_[slot] == Held::nothing) {
             slot++;
@@ -294,7 +299,7 @@ FunctionBuilder::Left FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Sit
     const u32 count = u32(sites.size());
     auto phi = [&](Type* type) { return b_.CreatePHI(type, count); };
     PHINode *where = phi(b_.getInt32Ty()), *dirty = phi(b_.getInt32Ty()),
-            *quantum = is_caller ? nullptr : phi(b_.getInt64Ty()),
+            *quantum = is_caller || !has_loops_ ? nullptr : phi(b_.getInt64Ty()),
             *limit = is_caller ? phi(b_.getInt32Ty()) : nullptr;
     std::map<u32, PHINode*> values;
     for (auto [slot, words] : words_at) values[slot] = phi(piece_.type_of(words));
@@ -494,7 +499,6 @@ void FunctionBuilder::build_block(u32 number) {
     handlers_ = current_->handlers;
     CHECK(!states_.empty());
     lives_ = flow_.live_before(*current_);
-    find_reaches();
     index_ = 0;
     position_ = current_->begin;
     is_open_ = true;

@@ -8,9 +8,8 @@
 // LLVM.
 #pragma once
 
-#include <optional>
-
 #include "abi/native.h"
+#include "codegen/checks.h"
 #include "codegen/flow.h"
 #include "codegen/piece.h"
 
@@ -51,14 +50,6 @@ private:
     struct Left {
         BasicBlock* from;
         Value *where, *dirty;
-    };
-
-    struct Access {
-        u32 slot, offset, width;  // of the address
-    };
-    // How far a check of an address goes; no width: it has been checked.
-    struct Reach {
-        u32 offset = 0, width = 0;
     };
 
     // ---- helpers
@@ -121,14 +112,14 @@ private:
     void build_tail_call(CodeOp op);
     void leave_as_caller(Value* status);
     void read_results();
-    void find_reaches();
-    std::optional<Access> plain_access(u32 position) const;
+    void check_address(Value* address, const Checks::Check& check);
     Value* access_at(u32 width, bool is_write, bool is_aligned);
     u64 code_word(u32 index) const { return program_.code.words[position_ + index]; }
 
     Piece& piece_;
     const Program& program_;
     const Flow& flow_;
+    const Checks checks_;
     const wasm::FuncType& type_;
     const std::vector<u32>& entries_;
     llvm::Function* function_;
@@ -139,8 +130,9 @@ private:
     llvm::AllocaInst* entry_ = nullptr;   // number of the entry that we are on the way to, or 0
     std::vector<std::vector<u32>> ways_;  // by entry: the heads on the way, as blocks
     std::vector<BasicBlock*> resumes_;    // by entry: reads its slots from the frame
-    llvm::AllocaInst *memory_ = nullptr, *memory_size_ = nullptr, *quantum_ = nullptr,
-                     *dirty_ = nullptr;
+    llvm::AllocaInst *memory_ = nullptr, *memory_size_ = nullptr, *dirty_ = nullptr;
+    llvm::AllocaInst* quantum_ = nullptr;  // of loops; else it stays in the context
+    bool has_loops_ = false;
     BasicBlock* first_ = nullptr;  // of all: variables
     BasicBlock* enter_ = nullptr;  // the one that zeroes locals
     llvm::DenseMap<std::pair<u32, u32>, llvm::AllocaInst*> variables_;
@@ -157,7 +149,6 @@ private:
     SlotStates states_;
     std::vector<u32> handlers_;
     std::vector<SlotSet> lives_;  // before each instruction of the block
-    std::vector<Reach> reaches_;  // of each instruction of the block
     usize index_ = 0;             // the instruction's number in the block
     const FlowBlock* current_ = nullptr;
     bool is_open_ = false;  // the block has no end yet

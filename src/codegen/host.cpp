@@ -95,6 +95,7 @@ public:
     }
 
     bool is_apart() const override { return false; }
+    bool wants_alignment() const override { return false; }
 
 private:
     std::string cpu_, features_;

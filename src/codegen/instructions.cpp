@@ -105,7 +105,7 @@ void FunctionBuilder::build_enter() {
     enter_ = b_.GetInsertBlock();
     // Out of stack is the interpreter's to say; out of time, or of the hardware's stack, is not.
     Value* has_room = runtime("native_has_room", {fp_, rp(), number(c_of(w))});
-    Value* left = load(quantum_);
+    Value* left = has_loops_ ? load(quantum_) : runtime("native_quantum", {context_});
     Value* may_enter = runtime("native_may_enter", {context_, left});
     BasicBlock *rare = new_block("leave"), *usual = new_block("on");
     branch_rarely(b_.CreateNot(b_.CreateAnd(has_room, may_enter)), rare, usual);
@@ -114,7 +114,11 @@ void FunctionBuilder::build_enter() {
         b_.CreateSelect(has_room, status(NativeStatus::yield), status(NativeStatus::interpret));
     leave(entering_, why, number(position_), lives_[index_], ~u32{0});
     b_.SetInsertPoint(usual);
-    b_.CreateStore(runtime("native_after_call", {left}), quantum_);
+    left = runtime("native_after_call", {left});
+    if (has_loops_)
+        b_.CreateStore(left, quantum_);
+    else
+        runtime("native_set_quantum", {context_, left});
     flow_.apply(e_, position_, states_, handlers_);
 }
 
@@ -236,41 +240,17 @@ FunctionBuilder::Value* FunctionBuilder::access_at(u32 width, bool is_write, boo
     return at;
 }
 
-// Those of a block that have the same address are checked by the first of them, as far as the
-// farthest reaches: leaving early is no harm, since the interpreter goes on from there.
-void FunctionBuilder::find_reaches() {
-    reaches_.assign(lives_.size(), {});
-    llvm::DenseMap<u32, usize> firsts;  // address's slot -> number of the instruction
-    translate::Effects e;
-    usize index = 0;
-    for (u32 at = current_->begin; at < current_->end; at += e.words, index++) {
-        program_.effects.look(at, e);
-        if (const std::optional<Access> access = plain_access(at)) {
-            auto [first, is_new] = firsts.try_emplace(access->slot, index);
-            Reach& reach = reaches_[first->second];
-            const u64 end = u64(access->offset) + access->width;
-            if (is_new || end > u64(reach.offset) + reach.width)
-                reach = {access->offset, access->width};
-        }
-        for (SlotValue place : e.writes)
-            for (u32 i = 0; i < place.words; i++) firsts.erase(place.slot + i);
-        if (e.range_words > 0) firsts.clear();  // copy_words
+// Leaves unless all that is to be checked of the address is so.
+void FunctionBuilder::check_address(Value* address, const Checks::Check& check) {
+    Value* is_bad = nullptr;
+    if (check.end > 0)
+        is_bad =
+            runtime("native_is_outside", {load(memory_size_), address, b_.getInt64(check.end)});
+    if (check.mask != 0) {
+        Value* is_unaligned = b_.CreateICmpNE(b_.CreateAnd(address, number(check.mask)), number(0));
+        is_bad = is_bad ? b_.CreateOr(is_bad, is_unaligned) : is_unaligned;
     }
-}
-
-// An access to memory 0 by a 32-bit address.
-std::optional<FunctionBuilder::Access> FunctionBuilder::plain_access(u32 position) const {
-    const u64* at = &program_.code.words[position];
-    switch (CodeOp(op_of(at[0]))) {
-#define OP(name)
-#define LOAD(name, R, M)                                                   \
-    case CodeOp::name: return Access{b_of(at[0]), c_of(at[0]), sizeof(M)}; \
-    case CodeOp::name##_w: return Access{b_of(at[0]), low_of(at[1]), sizeof(M)};
-#define STORE LOAD
-#include "abi/code_ops.def"
-#undef OP
-        default: return {};
-    }
+    if (is_bad) leave_if(is_bad, NativeStatus::interpret);
 }
 
 bool FunctionBuilder::build_access(CodeOp op) {
@@ -278,37 +258,33 @@ bool FunctionBuilder::build_access(CodeOp op) {
     const u32 a = a_of(w), b = b_of(w);
     const u32 extra = e_.words > 1 ? high_of(code_word(1)) : 0;
     // Of memory 0, by a 32-bit address.
-    auto plain = [&](u32 offset, bool is_write) {
+    auto plain = [&](bool is_write) {
         Value* address = read(b, 1);
-        if (const Reach reach = reaches_[index_]; reach.width > 0)
-            leave_if(runtime("native_is_outside", {load(memory_size_), address,
-                                                   number(reach.offset), number(reach.width)}),
-                     NativeStatus::interpret);
-        Value* at = runtime("native_address", {load(memory_), address, number(offset)});
+        const u32 offset = checks_.access(position_)->offset;
+        check_address(address, checks_.check(position_));
         if (is_write) {
             Value* pieces = runtime("native_dirty", {context_, address, number(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
-        return at;
+        return runtime("native_address", {load(memory_), address, number(offset)});
+    };
+    auto named = [&](const char* name, const char* aligned) {
+        return checks_.access(position_)->is_aligned ? aligned : name;
     };
     switch (op) {
 #define OP(name)
-#define LOAD(name, R, M)                                                                      \
-    case CodeOp::name: write(a, words<R>, runtime("native_" #name, {plain(c_of(w), false)})); \
-        break;                                                                                \
-    case CodeOp::name##_w:                                                                    \
-        write(a, words<R>, runtime("native_" #name, {plain(low_of(code_word(1)), false)}));   \
+#define LOAD(name, R, M)                                                                    \
+    case CodeOp::name:                                                                      \
+    case CodeOp::name##_w:                                                                  \
+        write(a, words<R>,                                                                  \
+              runtime(named("native_" #name, "native_" #name "_aligned"), {plain(false)})); \
         break;
-#define STORE(name, A, M)                                  \
-    case CodeOp::name: {                                   \
-        Value* at = plain(c_of(w), true);                  \
-        runtime("native_" #name, {at, read(a, words<A>)}); \
-        break;                                             \
-    }                                                      \
-    case CodeOp::name##_w: {                               \
-        Value* at = plain(low_of(code_word(1)), true);     \
-        runtime("native_" #name, {at, read(a, words<A>)}); \
-        break;                                             \
+#define STORE(name, A, M)                                                                     \
+    case CodeOp::name:                                                                        \
+    case CodeOp::name##_w: {                                                                  \
+        Value* at = plain(true);                                                              \
+        runtime(named("native_" #name, "native_" #name "_aligned"), {at, read(a, words<A>)}); \
+        break;                                                                                \
     }
 #define LOAD_X(name, R, M)                                                                  \
     case CodeOp::name##_x:                                                                  \

@@ -76,6 +76,7 @@ public:
     }
 
     bool is_apart() const override { return true; }
+    bool wants_alignment() const override { return true; }
 
     std::vector<u8> amended(std::vector<u8> text) const override {
         std::vector<std::string> lines;

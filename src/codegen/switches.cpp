@@ -1,9 +1,8 @@
-// A switch becomes a tree: the highest bit of its value first. What no case has goes to the
-// default.
+// A switch becomes a tree of comparisons: the values that go the same way, one after another, are a
+// range, and the middle one comes first. What no case has goes to the default.
 #include "codegen/switches.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 #include <vector>
 
@@ -22,20 +21,12 @@ public:
           b_(&from) {
         for (const auto& one : from.cases())
             cases_.push_back({one.getCaseValue()->getZExtValue(), one.getCaseSuccessor()});
-        std::ranges::sort(cases_, {}, &Case::value);
+        std::ranges::sort(cases_, {}, &Case::first);
+        find_ranges();
     }
 
     void lower() {
-        llvm::BasicBlock* tree = new_block();
-        const u32 bits = u32(std::bit_width(cases_.back().value));
-        if (has_default_ && bits < value_->getType()->getIntegerBitWidth()) {
-            // Any bit above: no case has it.
-            llvm::Value* above = b_.CreateLShr(value_, bits);
-            b_.CreateCondBr(is_zero(above), tree, leaf(switch_.getDefaultDest()));
-        } else {
-            b_.CreateBr(tree);
-        }
-        build(tree, cases_, bits);
+        build(block_, ranges_);
         for (u32 i = 0; i < switch_.getNumSuccessors(); i++)
             for (llvm::PHINode& phi : switch_.getSuccessor(i)->phis())
                 for (int at; (at = phi.getBasicBlockIndex(block_)) >= 0;)
@@ -44,16 +35,30 @@ public:
     }
 
 private:
+    // Values from `first` on, up to the next one's.
     struct Case {
-        u64 value;
+        u64 first;
         llvm::BasicBlock* to;
     };
 
+    // Without a default, what is between cases may go anywhere.
+    void find_ranges() {
+        auto add = [&](u64 first, llvm::BasicBlock* to) {
+            if (ranges_.empty() || ranges_.back().to != to) ranges_.push_back({first, to});
+        };
+        u64 next = 0;
+        for (const Case& one : cases_) {
+            if (has_default_ && one.first > next) add(next, switch_.getDefaultDest());
+            add(one.first, one.to);
+            next = one.first + 1;
+        }
+        const u32 bits = value_->getType()->getIntegerBitWidth();
+        if (has_default_ && (bits == 64 ? next != 0 : next < u64{1} << bits))
+            add(next, switch_.getDefaultDest());
+    }
+
     llvm::BasicBlock* new_block() {
         return llvm::BasicBlock::Create(block_->getContext(), "", block_->getParent());
-    }
-    llvm::Value* is_zero(llvm::Value* value) {
-        return b_.CreateICmpEQ(value, llvm::ConstantInt::get(value->getType(), 0));
     }
 
     // A block that goes there, as the switch did.
@@ -65,49 +70,31 @@ private:
         return made;
     }
 
-    // Whether there is a case for whatever the lowest `bits` are.
-    static bool is_whole(std::span<const Case> cases, u32 bits) {
-        return bits < 32 && cases.size() == u64{1} << bits;
-    }
-
-    llvm::BasicBlock* target(std::span<const Case> cases, u32 bits) {
-        if (cases.empty()) return leaf(switch_.getDefaultDest());
-        const bool is_one =
-            std::ranges::all_of(cases, [&](const Case& one) { return one.to == cases.front().to; });
-        if (is_one && is_whole(cases, bits)) return leaf(cases.front().to);
+    llvm::BasicBlock* target(std::span<const Case> ranges) {
+        if (ranges.size() == 1) return leaf(ranges.front().to);
         llvm::BasicBlock* made = new_block();
-        build(made, cases, bits);
+        build(made, ranges);
         return made;
     }
 
-    // In `at`: on to the case that the lowest `bits` of the value say.
-    void build(llvm::BasicBlock* at, std::span<const Case> cases, u32 bits) {
-        b_.SetInsertPoint(at);
-        if (!has_default_) {
-            if (std::ranges::all_of(cases,
-                                    [&](const Case& one) { return one.to == cases[0].to; })) {
-                b_.CreateBr(leaf(cases[0].to));
-                return;
-            }
-            // Bits that all have in common say nothing.
-            bits = u32(std::bit_width(cases.front().value ^ cases.back().value));
-        }
-        if (cases.size() == 1) {
-            auto* wanted = llvm::ConstantInt::get(value_->getType(), cases.front().value);
-            llvm::Value* is_it = b_.CreateICmpEQ(value_, wanted);
-            b_.CreateCondBr(is_it, leaf(cases.front().to), leaf(switch_.getDefaultDest()));
+    // In `at`: on to the range that has the value.
+    void build(llvm::BasicBlock* at, std::span<const Case> ranges) {
+        if (at == block_)
+            b_.SetInsertPoint(&switch_);
+        else
+            b_.SetInsertPoint(at);
+        if (ranges.size() == 1) {
+            b_.CreateBr(leaf(ranges.front().to));
             return;
         }
-        const u64 bit = u64{1} << (bits - 1);
-        llvm::Value* is_low =
-            is_zero(b_.CreateAnd(value_, llvm::ConstantInt::get(value_->getType(), bit)));
-        const auto middle = std::ranges::partition_point(
-            cases, [&](const Case& one) { return (one.value & bit) == 0; });
-        const usize low = usize(middle - cases.begin());
-        llvm::BasicBlock* when_low = target(cases.first(low), bits - 1);
-        llvm::BasicBlock* when_high = target(cases.subspan(low), bits - 1);
-        b_.SetInsertPoint(at);
-        b_.CreateCondBr(is_low, when_low, when_high);
+        const usize middle = ranges.size() / 2;
+        llvm::Value* is_below = b_.CreateICmpULT(
+            value_, llvm::ConstantInt::get(value_->getType(), ranges[middle].first));
+        llvm::Instruction* branch = b_.CreateCondBr(is_below, at, at);
+        llvm::BasicBlock* below = target(ranges.first(middle));
+        llvm::BasicBlock* above = target(ranges.subspan(middle));
+        branch->setSuccessor(0, below);
+        branch->setSuccessor(1, above);
     }
 
     llvm::SwitchInst& switch_;
@@ -115,7 +102,7 @@ private:
     llvm::Value* value_;
     const bool has_default_;  // else the value is one of the cases
     llvm::IRBuilder<> b_;
-    std::vector<Case> cases_;
+    std::vector<Case> cases_, ranges_;
 };
 
 }  // namespace

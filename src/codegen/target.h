@@ -22,6 +22,8 @@ public:
     // Whether an image is loaded apart from the runtime, as assembly, and reaches that by addresses
     // in its context; else it is objects that are linked with the runtime.
     virtual bool is_apart() const = 0;
+    // Whether it matters to accesses that they are aligned.
+    virtual bool wants_alignment() const = 0;
     // What is wrong with assembly, mended.
     virtual std::vector<u8> amended(std::vector<u8> text) const { return text; }
 };

@@ -169,9 +169,7 @@ NATIVE void native_imported_set_128(NativeContext* n, u32 at, Words value) {
 
 // ---- memory ------------------------------------------------------------------------
 
-NATIVE bool native_is_outside(u64 size, u32 address, u32 offset, u32 width) {
-    return u64(address) + offset + width > size;
-}
+NATIVE bool native_is_outside(u64 size, u32 address, u64 end) { return address + end > size; }
 NATIVE u8* native_address(u8* memory, u32 address, u32 offset) {
     return guest_at(memory, u64(address) + offset);
 }
@@ -194,10 +192,12 @@ NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
 }
 
 #define OP(name)
-#define LOAD(name, R, M) \
-    NATIVE R native_##name(const u8* at) { return R(load_compact<M>(at)); }
-#define STORE(name, A, M) \
-    NATIVE void native_##name(u8* at, A value) { store_compact<M>(at, M(value)); }
+#define LOAD(name, R, M)                                                    \
+    NATIVE R native_##name(const u8* at) { return R(load_compact<M>(at)); } \
+    NATIVE R native_##name##_aligned(const u8* at) { return R(load_natural<M>(at)); }
+#define STORE(name, A, M)                                                          \
+    NATIVE void native_##name(u8* at, A value) { store_compact<M>(at, M(value)); } \
+    NATIVE void native_##name##_aligned(u8* at, A value) { store_natural<M>(at, M(value)); }
 #define VEC_LOAD(name, M) \
     NATIVE Words native_##name(const u8* at) { return pass(num::name(load_compact<M>(at))); }
 #define VEC_STORE(name) \

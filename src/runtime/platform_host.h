@@ -56,13 +56,21 @@ template <class T>
 GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
-// For machine code: as little code as can be, which here is the same.
+// For machine code, and what is known to be aligned: here they are the same.
 template <class T>
 inline T load_compact(const u8* p) {
     return load_bytes<T>(p);
 }
 template <class T>
+inline T load_natural(const u8* p) {
+    return load_bytes<T>(p);
+}
+template <class T>
 inline void store_compact(u8* p, T value) {
+    store_bytes(p, value);
+}
+template <class T>
+inline void store_natural(u8* p, T value) {
     store_bytes(p, value);
 }
 

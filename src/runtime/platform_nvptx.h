@@ -145,6 +145,15 @@ inline void store_bytes(u8* p, T value) {
     for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];
 }
 
+template <class T>
+inline T load_natural(const u8* p) {
+    return *global(reinterpret_cast<const T*>(p));
+}
+template <class T>
+inline void store_natural(u8* p, T value) {
+    *global(reinterpret_cast<T*>(p)) = value;
+}
+
 // The same for machine code, which has many of them: with little code for the misaligned. Such ones
 // are put together from the words around them, which are memory as well: its end is a multiple
 // of 16.
@@ -152,7 +161,7 @@ inline usize address_of(const u8* p) { return reinterpret_cast<usize>(global(p))
 template <class T>
 inline T load_compact(const u8* p) {
     const usize at = address_of(p);
-    if (sizeof(T) == 1 || at % sizeof(T) == 0) return *global(reinterpret_cast<const T*>(p));
+    if (sizeof(T) == 1 || at % sizeof(T) == 0) return load_natural<T>(p);
     if constexpr (sizeof(T) <= 2) {
         return T(global(p)[0] | global(p)[1] << 8);
     } else {
@@ -167,7 +176,7 @@ inline T load_compact(const u8* p) {
 template <class T>
 inline void store_compact(u8* p, T value) {
     if (sizeof(T) == 1 || address_of(p) % sizeof(T) == 0) {
-        *global(reinterpret_cast<T*>(p)) = value;
+        store_natural(p, value);
     } else if constexpr (sizeof(T) <= 4) {
         const u8* from = reinterpret_cast<const u8*>(&value);
         for (u32 i = 0; i < sizeof(T); i++) global(p)[i] = from[i];

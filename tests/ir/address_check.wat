@@ -9,42 +9,37 @@
 ;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
-;;   store i64 %1, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %1)
 ;;   %3 = load i32, ptr %slot0_32
 ;;   %4 = load i64, ptr %memory_size
-;;   %5 = call i1 @native_is_outside(i64 %4, i32 %3, i32 4, i32 4)
+;;   %5 = call i1 @native_is_outside(i64 %4, i32 %3, i64 8)
 ;;   br i1 %5, label %leave1, label %on2  ; rarely
 ;; leave1:
-;;   %6 = load i64, ptr %quantum
-;;   %7 = load i32, ptr %dirty
-;;   %8 = load i32, ptr %slot0_32
+;;   %6 = load i32, ptr %dirty
+;;   %7 = load i32, ptr %slot0_32
 ;;   br label %cold3
 ;; on2:
-;;   %9 = load ptr, ptr %memory
-;;   %10 = call ptr @native_address(ptr %9, i32 %3, i32 4)
-;;   %11 = call i32 @native_i32_load(ptr %10)
-;;   store i32 %11, ptr %slot1_32
-;;   %12 = load i32, ptr %slot1_32
-;;   %13 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %13)
-;;   %14 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %14)
-;;   %15 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %12, 1
-;;   ret { i32, i32 } %15
+;;   %8 = load ptr, ptr %memory
+;;   %9 = call ptr @native_address(ptr %8, i32 %3, i32 4)
+;;   %10 = call i32 @native_i32_load(ptr %9)
+;;   store i32 %10, ptr %slot1_32
+;;   %11 = load i32, ptr %slot1_32
+;;   %12 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %12)
+;;   %13 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %11, 1
+;;   ret { i32, i32 } %13
 ;; cold3:
-;;   %16 = phi i32 [ 2097153, %leave1 ]
-;;   %17 = phi i32 [ %7, %leave1 ]
-;;   %18 = phi i64 [ %6, %leave1 ]
-;;   %19 = phi i32 [ %8, %leave1 ]
-;;   call void @native_set_32(ptr %fp, i32 0, i32 %19)
+;;   %14 = phi i32 [ 2097153, %leave1 ]
+;;   %15 = phi i32 [ %6, %leave1 ]
+;;   %16 = phi i32 [ %7, %leave1 ]
+;;   call void @native_set_32(ptr %fp, i32 0, i32 %16)
 ;;   br label %written4
 ;; left:
-;;   %20 = phi i32 [ %21, %written ], [ %16, %written4 ]
-;;   %22 = phi i32 [ %23, %written ], [ %17, %written4 ]
-;;   %24 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %20, i32 %22)
-;;   %25 = insertvalue { i32, i32 } poison, i32 %24, 0
-;;   ret { i32, i32 } %25
+;;   %17 = phi i32 [ %18, %written ], [ %14, %written4 ]
+;;   %19 = phi i32 [ %20, %written ], [ %15, %written4 ]
+;;   %21 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %17, i32 %19)
+;;   %22 = insertvalue { i32, i32 } poison, i32 %21, 0
+;;   ret { i32, i32 } %22
 ;; written4:
-;;   call void @native_set_quantum(ptr %context, i64 %18)
 ;;   br label %left
 ;; }

@@ -9,7 +9,7 @@
 ;; define hidden { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
-;;   store i64 %1, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %1)
 ;;   %3 = load i64, ptr %slot0_64
 ;;   %4 = call ptr @native_access(ptr %context, i32 3, i64 %3, i64 4294967296, i32 8)
 ;;   %5 = icmp eq ptr %4, null
@@ -18,10 +18,8 @@
 ;;   %6 = call i64 @native_i64_load(ptr %4)
 ;;   store i64 %6, ptr %slot2_64
 ;;   %7 = load i64, ptr %slot2_64
-;;   %8 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %8)
-;;   %9 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %9)
-;;   %10 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %7, 1
-;;   ret { i32, i64 } %10
+;;   %8 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %8)
+;;   %9 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %7, 1
+;;   ret { i32, i64 } %9
 ;; }

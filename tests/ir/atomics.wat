@@ -12,7 +12,7 @@
 ;; define hidden { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
-;;   store i64 %2, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = load i32, ptr %slot0_32
 ;;   %5 = zext i32 %4 to i64
 ;;   %6 = call ptr @native_access(ptr %context, i32 2, i64 %5, i64 8, i32 8)
@@ -29,17 +29,15 @@
 ;;   %14 = call i64 @native_i64_atomic_rmw_add(ptr %6, i64 %13)
 ;;   store i64 %14, ptr %slot3_64
 ;;   %15 = load i64, ptr %slot3_64
-;;   %16 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %16)
-;;   %17 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %17)
-;;   %18 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %15, 1
-;;   ret { i32, i64 } %18
+;;   %16 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %16)
+;;   %17 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %15, 1
+;;   ret { i32, i64 } %17
 ;; }
 ;; define hidden { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1, i32 %2) {
 ;; on:
 ;;   %3 = call i64 @native_after_call(i64 %4)
-;;   store i64 %3, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %3)
 ;;   %5 = load i32, ptr %slot0_32
 ;;   %6 = zext i32 %5 to i64
 ;;   %7 = call ptr @native_access(ptr %context, i32 2, i64 %6, i64 0, i32 1)
@@ -56,10 +54,8 @@
 ;;   %15 = call i32 @native_i32_atomic_rmw8_cmpxchg_u(ptr %7, i32 %13, i32 %14)
 ;;   store i32 %15, ptr %slot3_32
 ;;   %16 = load i32, ptr %slot3_32
-;;   %17 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %17)
-;;   %18 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %18)
-;;   %19 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %16, 1
-;;   ret { i32, i32 } %19
+;;   %17 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %17)
+;;   %18 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %16, 1
+;;   ret { i32, i32 } %18
 ;; }

@@ -10,7 +10,7 @@
 ;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
-;;   store i64 %2, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = load i32, ptr %slot0_32
 ;;   store i32 %4, ptr %slot2_32
 ;;   %5 = load i32, ptr %slot1_32
@@ -22,39 +22,30 @@
 ;;   %9 = call ptr @native_slot(ptr %fp, i32 2)
 ;;   %10 = call ptr @native_below(ptr %rp, i32 3)
 ;;   %11 = load i32, ptr %slot2_32
-;;   %12 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %12)
-;;   %13 = call { i32, i32 } %14(ptr %context, ptr %9, ptr %10, i32 %11)
-;;   %15 = call i64 @native_quantum(ptr %context)
-;;   store i64 %15, ptr %quantum
-;;   %16 = extractvalue { i32, i32 } %13, 0
-;;   %17 = icmp ne i32 %16, 0
-;;   br i1 %17, label %not_done, label %on1  ; rarely
+;;   %12 = call { i32, i32 } %13(ptr %context, ptr %9, ptr %10, i32 %11)
+;;   %14 = extractvalue { i32, i32 } %12, 0
+;;   %15 = icmp ne i32 %14, 0
+;;   br i1 %15, label %not_done, label %on1  ; rarely
 ;; look:
-;;   %18 = zext i32 %7 to i64
-;;   %19 = getelementptr inbounds [1 x ptr], ptr @gpurun_functions, i32 0, i64 %18
-;;   %14 = load ptr, ptr %19
-;;   %20 = icmp eq ptr %14, null
-;;   br i1 %20, label %other, label %own  ; rarely
+;;   %16 = zext i32 %7 to i64
+;;   %17 = getelementptr inbounds [1 x ptr], ptr @gpurun_functions, i32 0, i64 %16
+;;   %13 = load ptr, ptr %17
+;;   %18 = icmp eq ptr %13, null
+;;   br i1 %18, label %other, label %own  ; rarely
 ;; other:
-;;   %21 = load i32, ptr %slot2_32
-;;   call void @native_set_32(ptr %fp, i32 2, i32 %21)
-;;   %22 = load i32, ptr %slot1_32
-;;   call void @native_set_32(ptr %fp, i32 1, i32 %22)
-;;   %23 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %23)
-;;   %24 = call i32 @native_call_indirect(ptr %context, ptr %fp, ptr %rp, i32 2)
-;;   %25 = call i64 @native_quantum(ptr %context)
-;;   store i64 %25, ptr %quantum
-;;   %26 = icmp ne i32 %24, 0
-;;   br i1 %26, label %not_done4, label %on3  ; rarely
+;;   %19 = load i32, ptr %slot2_32
+;;   call void @native_set_32(ptr %fp, i32 2, i32 %19)
+;;   %20 = load i32, ptr %slot1_32
+;;   call void @native_set_32(ptr %fp, i32 1, i32 %20)
+;;   %21 = call i32 @native_call_indirect(ptr %context, ptr %fp, ptr %rp, i32 2)
+;;   %22 = icmp ne i32 %21, 0
+;;   br i1 %22, label %not_done4, label %on3  ; rarely
 ;; not_done4:
-;;   %27 = icmp eq i32 %24, 5
-;;   br i1 %27, label %trap, label %left
+;;   %23 = icmp eq i32 %21, 5
+;;   br i1 %23, label %trap, label %left
 ;; trap:
-;;   %28 = load i64, ptr %quantum
-;;   %29 = load i32, ptr %dirty
-;;   %30 = load i32, ptr %slot1_32
-;;   %31 = load i32, ptr %slot2_32
+;;   %24 = load i32, ptr %dirty
+;;   %25 = load i32, ptr %slot1_32
+;;   %26 = load i32, ptr %slot2_32
 ;;   br label %cold5
 ;; }

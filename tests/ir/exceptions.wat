@@ -22,7 +22,7 @@
 ;;   ]
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
-;;   store i64 %2, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = call ptr @native_below(ptr %rp, i32 3)
 ;;   call void @native_handler(ptr %context, ptr %fp, ptr %4, i32 6)
 ;;   %5 = load i32, ptr %slot0_32
@@ -30,36 +30,30 @@
 ;;   %6 = call ptr @native_slot(ptr %fp, i32 1)
 ;;   %7 = call ptr @native_below(ptr %rp, i32 6)
 ;;   %8 = load i32, ptr %slot1_32
-;;   %9 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %9)
-;;   %10 = call { i32 } @f1(ptr %context, ptr %6, ptr %7, i32 %8)
-;;   %11 = call i64 @native_quantum(ptr %context)
-;;   store i64 %11, ptr %quantum
-;;   %12 = extractvalue { i32 } %10, 0
-;;   %13 = icmp ne i32 %12, 0
-;;   br i1 %13, label %not_done, label %on2  ; rarely
+;;   %9 = call { i32 } @f1(ptr %context, ptr %6, ptr %7, i32 %8)
+;;   %10 = extractvalue { i32 } %9, 0
+;;   %11 = icmp ne i32 %10, 0
+;;   br i1 %11, label %not_done, label %on2  ; rarely
 ;; not_done:
-;;   %14 = shl i32 %12, 20
-;;   %15 = or i32 4, %14
-;;   %16 = or i32 %15, 25165824
-;;   %17 = load i64, ptr %quantum
-;;   %18 = load i32, ptr %dirty
+;;   %12 = shl i32 %10, 20
+;;   %13 = or i32 4, %12
+;;   %14 = or i32 %13, 25165824
+;;   %15 = load i32, ptr %dirty
 ;;   br label %cold3
 ;; on2:
-;;   %19 = call ptr @native_memory(ptr %context)
-;;   store ptr %19, ptr %memory
-;;   %20 = call i64 @native_memory_size(ptr %context)
-;;   store i64 %20, ptr %memory_size
+;;   %16 = call ptr @native_memory(ptr %context)
+;;   store ptr %16, ptr %memory
+;;   %17 = call i64 @native_memory_size(ptr %context)
+;;   store i64 %17, ptr %memory_size
 ;;   br label %block4
 ;; }
 ;; define hidden { i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
-;;   store i64 %1, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %1)
 ;;   %3 = load i32, ptr %slot0_32
 ;;   store i32 %3, ptr %slot1_32
-;;   %4 = load i64, ptr %quantum
-;;   %5 = load i32, ptr %dirty
-;;   %6 = load i32, ptr %slot1_32
+;;   %4 = load i32, ptr %dirty
+;;   %5 = load i32, ptr %slot1_32
 ;;   br label %cold1
 ;; }

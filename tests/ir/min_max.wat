@@ -9,7 +9,7 @@
 ;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0, i64 %1, i32 %2, i32 %3) {
 ;; on:
 ;;   %4 = call i64 @native_after_call(i64 %5)
-;;   store i64 %4, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %4)
 ;;   %6 = load i64, ptr %slot0_64
 ;;   %7 = load i64, ptr %slot2_64
 ;;   %8 = bitcast i64 %6 to double
@@ -37,10 +37,8 @@
 ;;   %27 = bitcast float %26 to i32
 ;;   store i32 %27, ptr %slot6_32
 ;;   %28 = load i32, ptr %slot6_32
-;;   %29 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %29)
-;;   %30 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %30)
-;;   %31 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %28, 1
-;;   ret { i32, i32 } %31
+;;   %29 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %29)
+;;   %30 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %28, 1
+;;   ret { i32, i32 } %30
 ;; }

@@ -11,7 +11,7 @@
 ;; define hidden { i32, <4 x i32> } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, <4 x i32> %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
-;;   store i64 %2, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = load <4 x i32>, ptr %slot1_128
 ;;   %5 = load i32, ptr %slot0_32
 ;;   %6 = call <4 x i32> @native_i32x4_replace_lane(<4 x i32> %4, i32 %5, i32 2)
@@ -31,10 +31,8 @@
 ;;   %15 = load <4 x i32>, ptr %slot5_128
 ;;   store <4 x i32> %15, ptr %slot0_128
 ;;   %16 = load <4 x i32>, ptr %slot0_128
-;;   %17 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %17)
-;;   %18 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %18)
-;;   %19 = insertvalue { i32, <4 x i32> } { i32 0, <4 x i32> poison }, <4 x i32> %16, 1
-;;   ret { i32, <4 x i32> } %19
+;;   %17 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %17)
+;;   %18 = insertvalue { i32, <4 x i32> } { i32 0, <4 x i32> poison }, <4 x i32> %16, 1
+;;   ret { i32, <4 x i32> } %18
 ;; }

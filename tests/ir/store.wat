@@ -8,23 +8,21 @@
 ;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
-;;   store i64 %2, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = load i32, ptr %slot0_32
 ;;   %5 = load i64, ptr %memory_size
-;;   %6 = call i1 @native_is_outside(i64 %5, i32 %4, i32 0, i32 2)
+;;   %6 = call i1 @native_is_outside(i64 %5, i32 %4, i64 2)
 ;;   br i1 %6, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %7 = load ptr, ptr %memory
-;;   %8 = call ptr @native_address(ptr %7, i32 %4, i32 0)
-;;   %9 = call i32 @native_dirty(ptr %context, i32 %4, i32 0)
-;;   %10 = load i32, ptr %dirty
-;;   %11 = or i32 %10, %9
-;;   store i32 %11, ptr %dirty
+;;   %7 = call i32 @native_dirty(ptr %context, i32 %4, i32 0)
+;;   %8 = load i32, ptr %dirty
+;;   %9 = or i32 %8, %7
+;;   store i32 %9, ptr %dirty
+;;   %10 = load ptr, ptr %memory
+;;   %11 = call ptr @native_address(ptr %10, i32 %4, i32 0)
 ;;   %12 = load i64, ptr %slot1_64
-;;   call void @native_i64_store16(ptr %8, i64 %12)
-;;   %13 = load i64, ptr %quantum
-;;   call void @native_set_quantum(ptr %context, i64 %13)
-;;   %14 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %14)
+;;   call void @native_i64_store16(ptr %11, i64 %12)
+;;   %13 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %13)
 ;;   ret { i32 } zeroinitializer
 ;; }

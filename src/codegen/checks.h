@@ -1,0 +1,65 @@
+// Which checks accesses to memory need: of bounds, and of alignment where the target wants that.
+// Those of memory 0 by 32-bit addresses; the others are checked where they are. Knows nothing of
+// LLVM.
+//
+// An address that several accesses have is checked by the first of them, as far as the farthest in
+// its block reaches. Whoever comes later by whatever way knows that; but not who goes on in the
+// middle, at heads of loops and handlers. Leaving early is no harm: the interpreter goes on there.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "codegen/flow.h"
+
+namespace gpurun::codegen {
+
+class Checks {
+public:
+    struct Check {
+        u64 end = 0;   // bytes from the address on that have to be there; 0: they are
+        u32 mask = 0;  // bits of the address that may not be set
+    };
+    struct Access {
+        u32 slot;  // of the address
+        u32 offset, width;
+        bool is_aligned = false;  // if it is checked
+    };
+
+    // `wants_alignment`: accesses are done as if aligned if their instruction says that they are,
+    // so that has to be checked.
+    Checks(const Flow& flow, const translate::CodeEffects& effects, u32 func, bool wants_alignment);
+
+    // The access at `position`, or null.
+    const Access* access(u32 position) const {
+        auto found = accesses_.find(position);
+        return found == accesses_.end() ? nullptr : &found->second;
+    }
+    // What it has to check.
+    Check check(u32 position) const {
+        auto found = checks_.find(position);
+        return found == checks_.end() ? Check{} : found->second;
+    }
+
+private:
+    struct Known {
+        Check checked;
+        u32 by;  // position of the access in this block that checks it
+    };
+    using State = std::map<u32, Known>;  // by slot
+
+    void find_accesses(u32 func, bool wants_alignment);
+    void follow(u32 number, const State& before);
+    State meet(u32 number) const;
+
+    static constexpr u32 nobody = ~u32{0};
+
+    const Flow& flow_;
+    const translate::CodeEffects& effects_;
+    std::map<u32, Access> accesses_;  // by position
+    std::map<u32, Check> checks_;
+    std::vector<std::vector<u32>> predecessors_;
+    std::vector<std::optional<State>> after_;  // by block
+};
+
+}  // namespace gpurun::codegen

@@ -1,0 +1,87 @@
+// Which accesses check their address, and how far.
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+#include "codegen/checks.h"
+#include "engine/load.h"
+
+namespace gpurun::test {
+namespace {
+
+// Of each access of function 0 how many bytes it checks, and the bits of the address; '!' if it is
+// done as aligned then.
+std::string checks(const std::string& body, bool wants_alignment = false, bool is_metered = false) {
+    const std::string text =
+        "(module (memory 1) (func (param $p i32) (param $q i32) " + body + "))";
+    auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
+    if (!module) return module.error().to_string();
+    auto code = translate::translate(**module, {.metered = is_metered});
+    if (!code) return code.error().to_string();
+    const translate::CodeEffects effects(**module, *code);
+    const codegen::Flow flow(effects, 0, code->entries[0], code->instantiate);
+    const codegen::Checks found(flow, effects, 0, wants_alignment);
+    std::string made;
+    translate::Effects e;
+    for (u32 at = code->entries[0]; at < code->instantiate; at += e.words) {
+        effects.look(at, e);
+        const codegen::Checks::Access* access = found.access(at);
+        if (!access) continue;
+        const codegen::Checks::Check check = found.check(at);
+        made += format("%s%llu", made.empty() ? "" : " ", (unsigned long long)check.end);
+        if (wants_alignment) made += format("/%u%s", check.mask, access->is_aligned ? "!" : "");
+    }
+    return made;
+}
+
+TEST(Checks, OfOneAddressAreTheFirstOnes) {
+    EXPECT_EQ(checks("(i32.store offset=8 (local.get $p) (i32.load (local.get $p)))"
+                     "(i32.store (local.get $p) (i32.const 0))"),
+              "12 0 0");
+    EXPECT_EQ(checks("(drop (i32.load (local.get $p))) (drop (i32.load offset=4 (local.get $q)))"),
+              "4 8");
+    // What is written to in between is another address.
+    EXPECT_EQ(
+        checks(
+            "(local.set $p (i32.load (local.get $p))) (drop (i32.load offset=4 (local.get $p)))"),
+        "4 8");
+}
+
+TEST(Checks, AreKnownWhereAllWaysHaveThem) {
+    constexpr const char* load = "(drop (i32.load (local.get $p)))";
+    auto after_if = [&](const char* then, const char* other) {
+        return checks(format("(if (local.get $q) (then %s) (else %s)) %s", then, other, load));
+    };
+    EXPECT_EQ(after_if(load, load), "4 4 0");
+    EXPECT_EQ(after_if(load, ""), "4 4");
+    EXPECT_EQ(after_if("(drop (i64.load (local.get $p)))", load), "8 4 0");
+    EXPECT_EQ(after_if("(drop (i32.load8_u (local.get $p)))", load), "1 4 4");
+    EXPECT_EQ(checks(format("%s (if (local.get $q) (then %s))", load, load)), "4 0");
+}
+
+// It may be entered there.
+TEST(Checks, AreNotKnownInALoop) {
+    constexpr const char* load = "(drop (i32.load (local.get $p)))";
+    EXPECT_EQ(checks(format("%s (loop $l %s (br_if $l (local.get $q))) %s", load, load, load)),
+              "4 4 0");
+}
+
+TEST(Checks, AlignmentIsWhatTheInstructionSays) {
+    for (bool is_metered : {false, true}) {
+        EXPECT_EQ(checks("(drop (i32.load (local.get $p))) (drop (i64.load (local.get $p)))", true,
+                         is_metered),
+                  "8/7! 0/0!");
+        EXPECT_EQ(checks("(drop (i32.load align=2 (local.get $p)))"
+                         "(drop (i32.load (local.get $p)))"
+                         "(drop (i32.load16_u (local.get $p)))",
+                         true, is_metered),
+                  "4/3 0/0! 0/0!");
+        EXPECT_EQ(checks("(drop (i32.load offset=2 (local.get $p)))"
+                         "(drop (i32.load offset=100000 (local.get $p)))"
+                         "(drop (i32.load8_u offset=3 (local.get $p)))",
+                         true, is_metered),
+                  "100004/3 0/0! 0/0!");
+    }
+}
+
+}  // namespace
+}  // namespace gpurun::test
