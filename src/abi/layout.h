@@ -137,6 +137,8 @@ enum ThreadWord : u32 {
     thread_wait_value,            // u64
     thread_words = thread_wait_value + 2,
 };
+// A bit of thread_dirty stands for so many bytes behind its piece too: a store may cross the end.
+inline constexpr u32 dirty_reach = 16;
 
 // Records grow down from the end of the stack: one per call and per open handler.
 enum RecordWord : u32 {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "abi/layout.h"
 #include "wasm/instr.h"
 
 namespace gpurun::codegen {
@@ -16,10 +17,12 @@ namespace {
 std::optional<Checks::Access> access_of(const u64* at) {
     switch (CodeOp(op_of(at[0]))) {
 #define OP(name)
-#define LOAD(name, R, M)                                                           \
-    case CodeOp::name: return Checks::Access{b_of(at[0]), c_of(at[0]), sizeof(M)}; \
-    case CodeOp::name##_w: return Checks::Access{b_of(at[0]), low_of(at[1]), sizeof(M)};
-#define STORE LOAD
+#define LOAD(name, R, M)                                                                  \
+    case CodeOp::name: return Checks::Access{b_of(at[0]), c_of(at[0]), sizeof(M), false}; \
+    case CodeOp::name##_w: return Checks::Access{b_of(at[0]), low_of(at[1]), sizeof(M), false};
+#define STORE(name, A, M)                                                                \
+    case CodeOp::name: return Checks::Access{b_of(at[0]), c_of(at[0]), sizeof(M), true}; \
+    case CodeOp::name##_w: return Checks::Access{b_of(at[0]), low_of(at[1]), sizeof(M), true};
 #include "abi/code_ops.def"
 #undef OP
         default: return {};
@@ -91,6 +94,7 @@ Checks::State Checks::meet(u32 number) const {
             Check& checked = mine->second.checked;
             checked.end = std::min(checked.end, found->second.checked.end);
             checked.mask &= found->second.checked.mask;
+            if (mine->second.noted_at != found->second.noted_at) mine->second.noted_at.reset();
             ++mine;
         }
     }
@@ -105,16 +109,21 @@ void Checks::follow(u32 number, const State& before) {
     for (u32 at = block.begin; at < block.end; at += e.words) {
         effects_.look(at, e);
         if (auto found = accesses_.find(at); found != accesses_.end()) {
-            const Access& access = found->second;
+            Access& access = found->second;
             const u64 end = u64(access.offset) + access.width;
             const u32 mask = access.is_aligned ? access.width - 1 : 0;
-            Known& known = state.try_emplace(access.slot, Known{{}, nobody}).first->second;
+            Known& known = state[access.slot];
             if (end > known.checked.end || (mask & ~known.checked.mask) != 0) {
                 if (known.by == nobody) known.by = at;
                 Check& check = checks_[known.by];
                 if (end > known.checked.end) check.end = known.checked.end = end;
                 check.mask |= mask & ~known.checked.mask;
                 known.checked.mask |= mask;
+            }
+            if (access.is_store) {
+                access.is_noted = known.noted_at && access.offset >= *known.noted_at &&
+                                  end <= u64{*known.noted_at} + dirty_reach;
+                if (!access.is_noted) known.noted_at = access.offset;
             }
         }
         for (translate::SlotValue place : e.writes)

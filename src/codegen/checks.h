@@ -5,6 +5,8 @@
 // An address that several accesses have is checked by the first of them, as far as the farthest in
 // its block reaches. Whoever comes later by whatever way knows that; but not who goes on in the
 // middle, at heads of loops and handlers. Leaving early is no harm: the interpreter goes on there.
+// So it is with what stores note of where they write: a note is good for dirty_reach bytes from
+// there on.
 #pragma once
 
 #include <map>
@@ -23,7 +25,9 @@ public:
     struct Access {
         u32 slot;  // of the address
         u32 offset, width;
+        bool is_store = false;
         bool is_aligned = false;  // if it is checked
+        bool is_noted = false;    // by a store before
     };
 
     // `wants_alignment`: accesses are done as if aligned if their instruction says that they are,
@@ -42,17 +46,17 @@ public:
     }
 
 private:
+    static constexpr u32 nobody = ~u32{0};
     struct Known {
         Check checked;
-        u32 by;  // position of the access in this block that checks it
+        u32 by = nobody;              // position of the access in this block that checks it
+        std::optional<u32> noted_at;  // offset of a store
     };
     using State = std::map<u32, Known>;  // by slot
 
     void find_accesses(u32 func, bool wants_alignment);
     void follow(u32 number, const State& before);
     State meet(u32 number) const;
-
-    static constexpr u32 nobody = ~u32{0};
 
     const Flow& flow_;
     const translate::CodeEffects& effects_;

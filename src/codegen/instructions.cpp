@@ -258,11 +258,12 @@ bool FunctionBuilder::build_access(CodeOp op) {
     const u32 a = a_of(w), b = b_of(w);
     const u32 extra = e_.words > 1 ? high_of(code_word(1)) : 0;
     // Of memory 0, by a 32-bit address.
-    auto plain = [&](bool is_write) {
+    auto plain = [&] {
         Value* address = read(b, 1);
-        const u32 offset = checks_.access(position_)->offset;
+        const Checks::Access& access = *checks_.access(position_);
+        const u32 offset = access.offset;
         check_address(address, checks_.check(position_));
-        if (is_write) {
+        if (access.is_store && !access.is_noted) {
             Value* pieces = runtime("native_dirty", {context_, address, number(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
@@ -273,16 +274,16 @@ bool FunctionBuilder::build_access(CodeOp op) {
     };
     switch (op) {
 #define OP(name)
-#define LOAD(name, R, M)                                                                    \
-    case CodeOp::name:                                                                      \
-    case CodeOp::name##_w:                                                                  \
-        write(a, words<R>,                                                                  \
-              runtime(named("native_" #name, "native_" #name "_aligned"), {plain(false)})); \
+#define LOAD(name, R, M)                                                               \
+    case CodeOp::name:                                                                 \
+    case CodeOp::name##_w:                                                             \
+        write(a, words<R>,                                                             \
+              runtime(named("native_" #name, "native_" #name "_aligned"), {plain()})); \
         break;
 #define STORE(name, A, M)                                                                     \
     case CodeOp::name:                                                                        \
     case CodeOp::name##_w: {                                                                  \
-        Value* at = plain(true);                                                              \
+        Value* at = plain();                                                                  \
         runtime(named("native_" #name, "native_" #name "_aligned"), {at, read(a, words<A>)}); \
         break;                                                                                \
     }

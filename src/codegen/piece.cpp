@@ -301,6 +301,11 @@ void Piece::take_runtime() {
     }
     for (llvm::Function& f : llvm::make_early_inc_range(module_->functions()))
         if (f.isMaterializable()) f.eraseFromParent();
+    // Long, and seldom where time is spent: once in a piece, where code is dear.
+    if (llvm::Function* f = module_->getFunction("native_own_callee"); f && target_.is_apart()) {
+        f->removeFnAttr(llvm::Attribute::AlwaysInline);
+        f->addFnAttr(llvm::Attribute::NoInline);
+    }
     CHECK(!module_->materializeAll());
     for (llvm::GlobalVariable& global : module_->globals())
         if (global.hasInitializer() && global.getName() != table_name)

@@ -103,7 +103,7 @@ void prepare_bytes(const BurstPart& part, u64 slot, bool is_fresh, u32 dirty) {
     if (is_fresh) return prepare(0, part.bytes_per_process);
     for (; dirty != 0; dirty &= dirty - 1) {
         u64 begin = u64(lowest(dirty)) << part.dirty_shift;
-        u64 end = begin + (u64{1} << part.dirty_shift) + 16;
+        u64 end = begin + (u64{1} << part.dirty_shift) + dirty_reach;
         if (begin > part.bytes_per_process) begin = part.bytes_per_process;
         prepare(begin, end < part.bytes_per_process ? end : part.bytes_per_process);
     }

@@ -99,7 +99,7 @@ void prepare_memories(const Machine& m, const ProcessEntry& process, const Progr
         const u64 begin = u64(piece) << program.dirty_shift;
         if (begin >= size) break;
         if (!(dirty >> piece & 1)) continue;
-        const u64 end = smaller(begin + (u64{1} << program.dirty_shift) + 16, size);
+        const u64 end = smaller(begin + (u64{1} << program.dirty_shift) + dirty_reach, size);
         const u64 copy_end = smaller(end, copied > begin ? copied : begin);
         do_part({to + begin, from + begin, copy_end - begin, 0});
         do_part({to + copy_end, nullptr, end - copy_end, 0});

@@ -130,8 +130,8 @@ inline u8* access_at(const Memory& m, u64 address, u64 offset, u64 width) {
     return guest_at(m.base, address + offset);
 }
 
-// Whoever writes guest memory says so first. The first 16 bytes of a piece count with the one
-// before as well, so that a store may cross its end.
+// Whoever writes guest memory says so first. The first bytes of a piece count with the one before
+// as well (dirty_reach), so that a store may cross its end.
 inline u32 dirty_pieces(const Process& p, const u8* at, u64 count) {
     if (count == 0) return 0;
     u64 first = u64(at - p.bytes) >> p.dirty_shift,

@@ -83,5 +83,34 @@ TEST(Checks, AlignmentIsWhatTheInstructionSays) {
     }
 }
 
+// Which stores note where they write: for a later one, the first may do.
+TEST(Checks, NotesReachAsFarAsTheyAreGoodFor) {
+    auto notes = [](const std::string& body) {
+        const std::string text = "(module (memory 1) (func (param $p i32) " + body + "))";
+        auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
+        if (!module) return module.error().to_string();
+        auto code = translate::translate(**module, {});
+        if (!code) return code.error().to_string();
+        const translate::CodeEffects effects(**module, *code);
+        const codegen::Flow flow(effects, 0, code->entries[0], code->instantiate);
+        const codegen::Checks found(flow, effects, 0, false);
+        std::string made;
+        translate::Effects e;
+        for (u32 at = code->entries[0]; at < code->instantiate; at += e.words) {
+            effects.look(at, e);
+            const codegen::Checks::Access* access = found.access(at);
+            if (access && access->is_store) made += access->is_noted ? '.' : '!';
+        }
+        return made;
+    };
+    auto store = [](u32 offset) {
+        return format("(i32.store offset=%u (local.get $p) (i32.const 0))", offset);
+    };
+    EXPECT_EQ(notes(store(4) + store(8) + store(16) + store(17)), "!..!");
+    EXPECT_EQ(notes(store(4) + store(0) + store(4)), "!!.");
+    EXPECT_EQ(notes(store(4) + "(local.set $p (i32.const 9))" + store(4)), "!!");
+    EXPECT_EQ(notes("(drop (i32.load (local.get $p)))" + store(0)), "!");
+}
+
 }  // namespace
 }  // namespace gpurun::test
