@@ -2,7 +2,7 @@
 // of codegen. With GPURUN_BLESS=1 what is made is written there: read the diff.
 //
 //   ;; metered                 code that counts fuel
-//   ;; show f0.resume on on2   these blocks of that function; without any, all of f0
+//   ;; show f0 on on2          these blocks of that function; without any, all of f0
 //
 // Of PTX only facts are said, for it is long:
 //
