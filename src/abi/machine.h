@@ -241,8 +241,6 @@ struct MachineHeader {
     u32 share;  // percent of the time that warps may be busy
     u32 padding_2;
     u64 brought_end;  // behind SystemHeader::size, for blocks of cold files
-    // Written at each launch.
-    u64 page_memory;  // address
     // Written by the device.
     u64 brought;                     // where the next one goes; the host's before boot
     u64 free_processes, free_tasks;  // tag << 32 | index + 1

@@ -47,7 +47,7 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
 u32 atomic_notify(const Process& p, u8* at, u32 limit) {
     u32 woken = 0;
     if (has_machine(p)) {
-        const Machine m = machine_of(p);
+        const Machine& m = machine_of(p);
         const u32 process = m.task(word(p.words, process_task)).process;
         const u64 key = wait_key(WaitFor::memory, process, u64(at - p.bytes));
         one_by_one([&] { woken = wake(m, key, limit); });

@@ -11,15 +11,25 @@ void copy_words(To to_base, u32 to, From from_base, u32 from, u32 count) {
     for (u32 i = 0; i < count; i++) word(to_base, to + i) = word(from_base, from + i);
 }
 
-// Enters `ref` with slot 0 at fp. The record of whoever is to be returned to stands already.
-void enter_function(const Process& p, Registers& r, u32 ref) {
+void use_instance_of(const Process& p, Registers& r, u32 ref) {
     u32 instances = word(p.words, process_instances);
     u32* callee = word_at(p.words, word(p.words, instances + ref_instance(ref)));
-    if (callee != r.instance) {
-        r.instance = callee;
-        load_memory_0(p, r);
-    }
+    if (callee == r.instance) return;
+    r.instance = callee;
+    load_memory_0(p, r);
+}
+
+// Enters `ref` with slot 0 at fp. The record of whoever is to be returned to stands already.
+void enter_function(const Process& p, Registers& r, u32 ref) {
+    use_instance_of(p, r, ref);
     r.pc = function_of(p, ref).entry;
+}
+
+// Where a call from here is to return to.
+void write_record(const Process& p, const Registers& r, Slots record, u32 return_pc) {
+    word(record, record_pc) = return_pc;
+    word(record, record_fp) = index_of(p, r.fp);
+    word(record, record_instance) = index_of(p.words, r.instance);
 }
 
 Outcome tail_call(const Process& p, Registers& r, u32 ref, u32 from, u32 count) {
@@ -84,9 +94,7 @@ Outcome throw_tag(const Process& p, u32* thread, Registers& r, u64 w) {
 // Calls `ref`, whose slot 0 is slot `base` of the current frame.
 Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 return_pc) {
     r.rp = below(r.rp, record_words);
-    word(r.rp, record_pc) = return_pc;
-    word(r.rp, record_fp) = index_of(p, r.fp);
-    word(r.rp, record_instance) = index_of(p.words, r.instance);
+    write_record(p, r, r.rp, return_pc);
     r.fp = word_at(r.fp, base);
     enter_function(p, r, ref);
     return Outcome::again;
@@ -94,13 +102,36 @@ Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 ret
 
 }  // namespace
 
+// A function that is nothing but a system call is carried out at once, and nobody has entered it if
+// the call ends there and then.
+Outcome run_call_import(const Process& p, u32* thread, Registers& r, u64 w) {
+    const u32 ref = word(r.instance, imm_of(w)), entry = function_of(p, ref).entry;
+    const u64 enter = p.code[entry], system = p.code[entry + 1];
+    const Slots rp = below(r.rp, record_words), fp = word_at(r.fp, a_of(w));
+    if (CodeOp(op_of(system)) != CodeOp::system || distance(fp, rp) < s64(c_of(enter)))
+        return call_function(p, r, ref, a_of(w), r.pc + 1);
+    const Slots caller_fp = r.fp;
+    const u32 return_pc = r.pc + 1;
+    write_record(p, r, rp, return_pc);
+    r.rp = rp;
+    r.fp = fp;
+    r.pc = entry + 1;
+    const Outcome outcome = run_system(p, thread, r, system);
+    if (outcome == Outcome::next) {
+        r.rp = word_at(rp, record_words);
+        r.fp = caller_fp;
+        r.pc = return_pc;
+    } else {
+        use_instance_of(p, r, ref);
+    }
+    return outcome;
+}
+
 Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
     const u64* more = p.code + r.pc + 1;
     u32 a = a_of(w), b = b_of(w), c = c_of(w);
     switch (CodeOp(op_of(w))) {
         case CodeOp::unreachable: return trap(r, Trap::unreachable);
-        case CodeOp::call_import:
-            return call_function(p, r, word(r.instance, imm_of(w)), a, r.pc + 1);
         case CodeOp::call_indirect: {
             u32 ref = indirect_callee(p, r, more[0], b, c);
             if (ref == 0) return Outcome::trap;
@@ -172,9 +203,7 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
         }
         case CodeOp::try_begin: {
             r.rp = below(r.rp, record_words);
-            word(r.rp, record_pc) = (r.pc + imm_of(w)) | handler_bit;
-            word(r.rp, record_fp) = index_of(p, r.fp);
-            word(r.rp, record_instance) = index_of(p.words, r.instance);
+            write_record(p, r, r.rp, (r.pc + imm_of(w)) | handler_bit);
             r.pc += 1;
             return Outcome::next;
         }

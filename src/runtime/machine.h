@@ -12,34 +12,45 @@ struct Machine {
     u8* system;
     u8* pages;
     MachineHeader* header;
+    // What the header says where they are; a warp keeps its own copy, which is always at hand.
+    ProgramEntry* programs;
+    ProcessEntry* processes;
+    TaskEntry* tasks;
+    u64* deadlines;
+    WaitBucket* buckets;
+
+    Machine(u8* of, u8* page_memory, MachineHeader* from)
+        : system(of),
+          pages(page_memory),
+          header(from),
+          programs(table<ProgramEntry>(from->programs)),
+          processes(table<ProcessEntry>(from->processes)),
+          tasks(table<TaskEntry>(from->tasks)),
+          deadlines(table<u64>(from->deadlines)),
+          buckets(table<WaitBucket>(from->buckets)) {}
 
     template <class T>
     T* table(u64 offset) const {
         return reinterpret_cast<T*>(system + offset);
     }
-    ProgramEntry& program(u32 i) const { return table<ProgramEntry>(header->programs)[i]; }
-    ProcessEntry& process(u32 i) const { return table<ProcessEntry>(header->processes)[i]; }
-    TaskEntry& task(u32 i) const { return table<TaskEntry>(header->tasks)[i]; }
-    u64& deadline(u32 task) const { return table<u64>(header->deadlines)[task]; }
-    WaitBucket& bucket(u32 i) const { return table<WaitBucket>(header->buckets)[i]; }
+    ProgramEntry& program(u32 i) const { return programs[i]; }
+    ProcessEntry& process(u32 i) const { return processes[i]; }
+    TaskEntry& task(u32 i) const { return tasks[i]; }
+    u64& deadline(u32 task) const { return deadlines[task]; }
+    WaitBucket& bucket(u32 i) const { return buckets[i]; }
     WarpEntry& warp(u32 i) const { return table<WarpEntry>(header->warps)[i]; }
     HostStream& host_stream(u32 i) const { return table<HostStream>(header->host_streams)[i]; }
     u64* queue_slots(const RunQueue& queue) const {
         return reinterpret_cast<u64*>(pages + load_relaxed(&queue.slots_at));
     }
     // For what needs a process but is nobody's.
-    Process nobody() const { return {nullptr, header->no_words, nullptr, nullptr, 0, 0, system}; }
+    Process nobody() const {
+        return {nullptr, header->no_words, nullptr, nullptr, 0, 0, system, this};
+    }
 };
 
-inline Machine machine_at(u8* system) {
-    u64 at = reinterpret_cast<SystemHeader*>(system)->machine;
-    auto* header = reinterpret_cast<MachineHeader*>(system + at);
-    return {system, reinterpret_cast<u8*>(load_relaxed(&header->page_memory)), header};
-}
-inline bool has_machine(const Process& p) {
-    return may_be_resident && p.system != nullptr && system_of(p).machine != 0;
-}
-inline Machine machine_of(const Process& p) { return machine_at(p.system); }
+inline bool has_machine(const Process& p) { return may_be_resident && p.machine != nullptr; }
+inline const Machine& machine_of(const Process& p) { return *p.machine; }
 
 // Whoever acts on a state looks at it under a lock, or owns the task.
 inline TaskState load_task_state(const TaskEntry& task) {

@@ -97,9 +97,9 @@ NativeStatus call_system(NativeContext& n, u32* instance, u32 entry, Slots fp, S
         write_place(n, entry, fp, rp, instance);
         return NativeStatus::interpret;
     }
-    Registers r = registers_at(n, entry + 1, fp, rp, instance);
+    Registers r = registers_at(n, entry + 1, fp, rp, n.instance);
     const Outcome outcome = operate(n, r);
-    if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, r.instance);
+    if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, instance);
     return status_of(outcome);
 }
 
@@ -113,6 +113,7 @@ NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp, Slots
             status = enter_native(*n.table, entry, &n, fp.first, rp.first);
         } else if (is_system(*n.process, pc)) {
             status = call_system(n, instance, pc, fp, rp);
+            if (n.instance == caller) return status;  // with the memory that it had
         } else {
             write_place(n, pc, fp, rp, instance);
             status = NativeStatus::yield;

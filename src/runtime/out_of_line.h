@@ -7,12 +7,14 @@ namespace gpurun::rt {
 
 // Every instruction but the common ones, by family.
 inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 w) {
+    // What every system call begins with, and goes on with.
+    if (CodeOp(op_of(w)) == CodeOp::call_import) return run_call_import(p, thread, r, w);
+    if (CodeOp(op_of(w)) == CodeOp::system) return run_system(p, thread, r, w);
     switch (CodeOp(op_of(w))) {
 #define OP(name)
 #define CONTROL(name) case CodeOp::name:
 #include "abi/code_ops.def"
         case CodeOp::call_indirect:  // of another instance's function
-            if (CodeOp(op_of(w)) == CodeOp::system) return run_system(p, thread, r, w);
             return run_control(p, thread, r, w);
 #define BULK(name) case CodeOp::name:
 #include "abi/code_ops.def"

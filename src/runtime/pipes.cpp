@@ -40,7 +40,7 @@ void open_pipe(const Process& p, Handle node, u64 rights) {
 }
 
 void close_pipe(const Process& p, Handle node, u64 rights) {
-    const Machine m = machine_of(p);
+    const Machine& m = machine_of(p);
     PipeBlock* pipe = pipe_of(p, node_at(p, node));
     // Once this end is closed the pipe may go, unless it was the last.
     const bool is_hosts = pipe->host_stream != 0;
@@ -108,7 +108,7 @@ Outcome read_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, u
         if (file->flags & wasi::fdflag_nonblock) return call.done(Errno::again);
         return call.wait_for(Request::pipe_data, file->node, 0, no_deadline);
     }
-    const Machine m = machine_of(call.p);
+    const Machine& m = machine_of(call.p);
     if (done > 0) wake(m, wait_key(WaitFor::pipe_room, file->node), woken_at_once);
     // Who woke this one may have left it to wake the next.
     if (done > 0 && leaves_some) wake(m, wait_key(WaitFor::pipe_data, file->node), woken_at_once);
@@ -120,7 +120,7 @@ Outcome read_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, u
 // All of it is written, in pieces; those of up to pipe_atomic bytes are not torn.
 Outcome write_pipe(Call& call, Descriptor* file, u32 vectors, u32 vector_count, u32 result_at) {
     PipeBlock* pipe = pipe_of(call.p, node_at(call.p, file->node));
-    const Machine m = machine_of(call.p);
+    const Machine& m = machine_of(call.p);
     u64 total = 0;
     for (u32 i = 0; i < vector_count; i++) {
         const u8* list = call.in(vectors, u64(vector_count) * 8);

@@ -7,7 +7,7 @@
 namespace gpurun::rt {
 
 struct Caller {
-    Machine m;
+    const Machine& m;
     u32 index;  // of the process
     ProcessEntry& process;
 

@@ -659,10 +659,7 @@ void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
     u8* system = reinterpret_cast<u8*>(params.system);
     auto* header =
         reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
-    const Machine m{system, reinterpret_cast<u8*>(params.pages), header};
-    // All warps write the same.
-    if (lane_id() == 0) store_relaxed(&header->page_memory, params.pages);
-    sync_warp();
+    const Machine m(system, reinterpret_cast<u8*>(params.pages), header);
     if (warp == mailbox_warp) {
         serve_mailbox(m, *reinterpret_cast<Mailbox*>(params.mailbox), params.until);
     } else if (warp == clock_warp) {

@@ -25,6 +25,7 @@ struct Process {
     u32 stack_begin;   // and its index among the words
     u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
     u8* system;        // system memory (abi/system.h), or null
+    const struct Machine* machine = nullptr;  // the resident machine that runs it, if one does
 };
 
 // Slots from some place of a stack upwards: what frames and records are made of.
@@ -198,6 +199,7 @@ struct ElemSegment {
 // One instruction out of line, by the families of code_ops.def. Never inlined: they would take
 // the loop's registers.
 [[gnu::noinline]] Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w);
+[[gnu::noinline]] Outcome run_call_import(const Process& p, u32* thread, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_bulk(const Process& p, u32* thread, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_object(const Process& p, Registers& r, u64 w);
 [[gnu::noinline]] Outcome run_vector(const Process& p, Registers& r, u64 w);

@@ -8,6 +8,9 @@ namespace {
 // The caller's memory: the instance that the newest record leads back to.
 Memory caller_memory(const Process& p, const Registers& r) {
     const u32* instance = word_at(p.words, word(r.rp, record_instance));
+    // At hand, but where other threads make it grow.
+    if (instance == r.instance && !(word(p.words, process_clipped) & clipped_shared))
+        return {r.memory, r.memory_size};
     u32 at = module_of(p, instance).memories;
     return at == 0 ? Memory{p.bytes, 0} : memory_at(p, word(instance, at));
 }
@@ -320,7 +323,7 @@ Errno add_descriptor(const Owner& owner, const Descriptor& added, u32& fd) {
 
 void end_waits(const Owner& owner, Handle pipe) {
     if (!has_machine(owner.p)) return;
-    const Machine m = machine_of(owner.p);
+    const Machine& m = machine_of(owner.p);
     ProcessEntry& process = m.process(owner.me->entry);
     if (load_relaxed(&process.tasks) < 2) return;
     const u64 data = wait_key(WaitFor::pipe_data, pipe), room = wait_key(WaitFor::pipe_room, pipe);

@@ -51,7 +51,8 @@ inline Process place_of(const Machine& m, u32 index) {
             words,
             0,
             process.bytes_size != 0 ? 63 : program.dirty_shift,
-            m.system};
+            m.system,
+            &m};
 }
 
 // Of the task whose words these are.

@@ -20,7 +20,10 @@ struct Pages {
     u8 is_had[pages];
     u32 refusals;
 
-    Machine machine() { return {nullptr, memory, nullptr}; }
+    Machine machine() {
+        static MachineHeader none{};
+        return {nullptr, memory, &none};
+    }
     PageHeader& header() { return *reinterpret_cast<PageHeader*>(memory); }
 
     u64 take(u64 count) {

@@ -47,8 +47,16 @@ struct alignas(64) SmallMachine {
 
     Machine machine() { return {reinterpret_cast<u8*>(this), pages, &header}; }
     Process process_of(u32 index) {
-        return {
-            nullptr, words[index], memory[index], words[index], 0, 63, reinterpret_cast<u8*>(this)};
+        static Machine mine = machine();
+        mine = machine();
+        return {nullptr,
+                words[index],
+                memory[index],
+                words[index],
+                0,
+                63,
+                reinterpret_cast<u8*>(this),
+                &mine};
     }
     ProcessBlock* block_of(u32 index) {
         return at_handle<ProcessBlock>(machine().nobody(), processes[index].block);
@@ -67,7 +75,6 @@ struct alignas(64) SmallMachine {
         header.process_count = header.task_count = entries;
         header.processes_used = header.tasks_used = count;
         header.programs_used = 2;
-        header.page_memory = u64(reinterpret_cast<usize>(pages));
         for (u32 i = 0; i < 2; i++) {
             programs[i].state = ProgramState::ready;
             programs[i].slot_size = u64{1} << page_shift;
