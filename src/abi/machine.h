@@ -250,6 +250,8 @@ struct MachineHeader {
     u32 taken_host_zombies;  // the mailbox warp's: the newest of those that it took from there
     u32 poll_turn;           // grows when all who poll several pipes are to look again
     u32 alive, sleeping;     // processes; tasks with a deadline
+    u32 leaving;             // processes whose parents know of their end, and that have things yet
+    u32 padding_3;
     u64 spawned, ended, blocked_tasks, spare_pages;
     u64 output_waits;        // grows when there is something new for the host in its streams
     RunQueue host_requests;  // of tasks that want something of the host (runtime/host_requests.h)

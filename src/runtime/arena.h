@@ -36,11 +36,13 @@ inline u64 block_size(u64 size) { return least_block << class_of(size); }
 
 // Lists of what is free: tag << 32 | the first one's number, or 0; `next_of` says where an item
 // keeps the number of the next. Ends: a failed exchange means that another's succeeded.
-template <class NextOf>
+// `is_early`: whoever takes several things fences once, before it touches any of them.
+template <bool is_early = false, class NextOf>
 inline u32 pop(u64* list, NextOf next_of) {
     for (u64 head = load_relaxed(list); u32(head) != 0;) {
-        u32 next = load_stale(next_of(u32(head)));
-        u64 found = compare_exchange_acquire(list, head, ((head >> 32) + 1) << 32 | next);
+        const u64 value = ((head >> 32) + 1) << 32 | load_stale(next_of(u32(head)));
+        const u64 found = is_early ? compare_exchange_relaxed(list, head, value)
+                                   : compare_exchange_acquire(list, head, value);
         if (found == head) return u32(head);
         head = found;
     }
@@ -57,6 +59,7 @@ inline void push(u64* list, u32 item, NextOf next_of) {
 }
 
 // `size` bytes at least, as whoever had them last left them; 0: there are no more.
+template <bool is_early = false>
 inline Handle take_block(const Process& p, u64 size) {
     u32 size_class = class_of(size);
     if (size_class >= heap_classes) return 0;
@@ -64,7 +67,7 @@ inline Handle take_block(const Process& p, u64 size) {
     const u64 bytes = least_block << size_class;
     const u32 shard = lane_shard() % heap_shards;
     auto next_of = [&](u32 handle) { return at_handle<u32>(p, handle); };
-    Handle block = pop(&system.free_lists[shard][size_class], next_of);
+    Handle block = pop<is_early>(&system.free_lists[shard][size_class], next_of);
     if (block == 0) {
         u64 at = fetch_add(&system.bump, bytes);
         if (at + bytes <= system.size && at + bytes > at) {
@@ -72,7 +75,8 @@ inline Handle take_block(const Process& p, u64 size) {
         } else {
             fetch_add(&system.bump, u64{0} - bytes);
             for (u32 i = 1; i < heap_shards && block == 0; i++)
-                block = pop(&system.free_lists[(shard + i) % heap_shards][size_class], next_of);
+                block = pop<is_early>(&system.free_lists[(shard + i) % heap_shards][size_class],
+                                      next_of);
         }
     }
     if (block != 0) fetch_add(&system.in_use, bytes);

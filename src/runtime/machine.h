@@ -73,10 +73,10 @@ inline void make_ready(const Machine& m, u32 index) {
 // ---- entries of tables -------------------------------------------------------------
 
 // A list of free entries, tag << 32 | index + 1, linked by `next_of`; entries that never were in
-// use come after it. 0: there are no more.
+// use come after it. 0: there are no more. Whoever takes one fences before it touches it.
 template <class NextOf>
 inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
-    if (const u32 item = pop(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
+    if (const u32 item = pop<true>(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
         return item - 1;
     // Ends: a failed exchange means that another's succeeded.
     for (u32 next = load_relaxed(used); next + 1 < count;) {

@@ -137,6 +137,10 @@ inline T compare_exchange_release(T* p, T expected, T value) {
 }
 // In order, as atomic_fence makes it elsewhere: fences are nothing that the thread sanitizer sees.
 template <class T>
+inline T compare_exchange_relaxed(T* p, T expected, T value) {
+    return compare_exchange_acquire(p, expected, value);
+}
+template <class T>
 inline T fetch_add(T* p, T value) {
     return __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL);
 }

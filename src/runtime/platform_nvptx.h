@@ -343,6 +343,7 @@ inline void atom_max(u64* p, u64 v) {
 GPURUN_COMPARE_EXCHANGE(compare_exchange, "acq_rel")
 GPURUN_COMPARE_EXCHANGE(compare_exchange_acquire, "acquire")
 GPURUN_COMPARE_EXCHANGE(compare_exchange_release, "release")
+GPURUN_COMPARE_EXCHANGE(compare_exchange_relaxed, "relaxed")
 #undef GPURUN_COMPARE_EXCHANGE
 inline u32 load_relaxed(const u32* p) {
     u32 value;

@@ -9,9 +9,9 @@ u32* slot_words(const Machine& m, u64 page) {
     return reinterpret_cast<u32*>(m.pages + (page << page_shift));
 }
 
-// A page, or 0.
+// A page, or 0; early (arena.h).
 u64 take_spare(const Machine& m, ProgramEntry& program, u64& list) {
-    const u32 page = pop(&list, [&](u32 first) { return slot_words(m, first); });
+    const u32 page = pop<true>(&list, [&](u32 first) { return slot_words(m, first); });
     if (page == 0) return 0;
     fetch_add(&program.spare_count, ~u32{0});
     fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
@@ -25,13 +25,15 @@ void give_spares(const Machine& m) {
         if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready))
             continue;
         for (u64& list : program.spares)
-            while (const u64 page = take_spare(m, program, list))
+            while (const u64 page = take_spare(m, program, list)) {
+                atomic_fence();
                 PageAllocator(m).give(page, slot_pages(program));
+            }
     }
 }
 
-// A page, or 0. What a slot held that was in use before is known (prepare_task); a new one can hold
-// anything.
+// A page, or 0; early (arena.h). What a slot held that was in use before is known (prepare_task); a
+// new one can hold anything.
 u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
     is_new = false;
     const u32 shard = lane_shard();
@@ -55,14 +57,10 @@ void give_slot(const Machine& m, ProgramEntry& program, u64 page) {
     fetch_add(&m.header->spare_pages, slot_pages(program));
 }
 
-// What the block needs beside descriptors: the strings, and where the files are.
+// What the block needs beside descriptors: what the strings are, and where the files are.
 bool fill_block(const Process& p, Handle handle, const NewProcess& wanted) {
     ProcessBlock* block = at_handle<ProcessBlock>(p, handle);
-    const u32 size = wanted.arguments.size + wanted.environment.size;
-    if (size > 0) {
-        block->strings = take_block(p, size);
-        if (block->strings == 0) return false;
-        block->string_bytes = size;
+    if (block->strings != 0) {
         u8* to = at_handle<u8>(p, block->strings);
         copy_system(to, wanted.arguments.bytes, wanted.arguments.size);
         copy_system(to + wanted.arguments.size, wanted.environment.bytes, wanted.environment.size);
@@ -113,7 +111,10 @@ void link_child(const Machine& m, u32& list, u32 index) {
 
 }  // namespace
 
-Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
+namespace {
+
+// Without regard to those on their way out.
+Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const Process p = m.nobody();
     ProgramEntry& program = m.program(wanted.program);
     index = take_process_entry(m);
@@ -121,9 +122,10 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const u32 first = take_task_entry(m);
     bool is_new = false;
     const u64 page = first == 0 ? 0 : take_slot(m, program, is_new);
+    Handle block =
+        page == 0 ? 0 : begin_resident(p, wanted.arguments.size + wanted.environment.size);
+    if (block == 0) atomic_fence();  // begin_resident's, which is for all that was taken
     const u32 pid = next_pid(m, m.process(index).pid, index);
-    const bool is_hosts = wanted.parent == host_parent;
-    Handle block = page == 0 ? 0 : begin_resident(p, is_hosts ? wanted.request : pid | 1u << 31);
     if (block == 0 || !fill_block(p, block, wanted)) {
         if (block != 0) {
             // Nobody else has seen it.
@@ -138,6 +140,8 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
         give_process_entry(m, index);
         return first == 0 ? Errno::again : Errno::nomem;
     }
+    at_handle<ProcessBlock>(p, block)->id =
+        wanted.parent == host_parent ? wanted.request : pid | 1u << 31;
     at_handle<ProcessBlock>(p, block)->entry = index;
     ProcessEntry& process = m.process(index);
     // Whoever asks for somebody by a pid may look at it meanwhile.
@@ -173,6 +177,19 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     link_task(m, first);
     store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::alive));
     return Errno::success;
+}
+
+}  // namespace
+
+Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
+    // Where nobody gives anything back in time, there is no more.
+    constexpr u32 attempts = 1000;
+    for (u32 turn = 0;; turn++) {
+        const bool may_be_more = load_relaxed(&m.header->leaving) != 0 && turn < attempts;
+        const Errno error = try_make_process(m, wanted, index);
+        if (error == Errno::success || !may_be_more) return error;
+        back_off(turn);
+    }
 }
 
 void start_process(const Machine& m, u32 index) {
@@ -284,23 +301,54 @@ void tell_parent(const Machine& m, u32 index) {
     }
 }
 
-// Nothing of it runs any more.
-[[gnu::noinline]] void finish_process(const Machine& m, u32 index) {
+// What a process had, as its entry says: that can be another's by the time it is given back.
+struct Belongings {
+    u32 program, is_raw;
+    Handle block;
+    u64 slot_at, bytes_at, bytes_size;
+
+    explicit Belongings(const ProcessEntry& process)
+        : program(process.program),
+          is_raw(process.is_raw),
+          block(process.block),
+          slot_at(process.slot_at),
+          bytes_at(process.bytes_at),
+          bytes_size(process.bytes_size) {}
+
+    void give_back(const Machine& m) const {
+        ProgramEntry& of = m.program(program);
+        if (bytes_size != 0) PageAllocator(m).give(bytes_at >> page_shift, page_count(bytes_size));
+        if (is_raw)
+            PageAllocator(m).give(slot_at >> page_shift, slot_pages(of));
+        else
+            give_slot(m, of, slot_at >> page_shift);
+        end_resident(m.nobody(), block);
+    }
+};
+
+// Nothing of it runs any more. `task` was its last.
+[[gnu::noinline]] void finish_process(const Machine& m, u32 index, u32 task) {
     ProcessEntry& process = m.process(index);
-    ProgramEntry& program = m.program(process.program);
-    if (process.bytes_size != 0)
-        PageAllocator(m).give(process.bytes_at >> page_shift, page_count(process.bytes_size));
-    if (process.is_raw)
-        PageAllocator(m).give(process.slot_at >> page_shift, slot_pages(program));
-    else
-        give_slot(m, program, process.slot_at >> page_shift);
-    end_resident(m.nobody(), process.block);
+    const Belongings had(process);
+    close_descriptors(m.nobody(), had.block);
     process.ended = clock_ns();
     leave_children(m, process);
+    // A parent that waits is told at once: what it starts next waits for what this one had, if need
+    // be. The host gets to know when that is given back.
+    const u32 parent = load_relaxed(&process.parent);
+    const bool is_told_first = parent != host_parent && parent != 0;
+    if (is_told_first) {
+        fetch_add(&m.header->leaving, u32{1});
+        atomic_fence();  // whoever knows of its end sees that it is leaving
+        tell_parent(m, index);
+    }
+    give_task_entry(m, task);
+    had.give_back(m);
     fetch_add(&m.header->ended, u64{1});
     atomic_fence();  // what it wrote is there for whoever sees that nobody is left
+    if (is_told_first) fetch_add(&m.header->leaving, ~u32{0});
     const bool is_last = fetch_add(&m.header->alive, ~u32{0}) == 1;
-    tell_parent(m, index);
+    if (!is_told_first) tell_parent(m, index);
     if (is_last) fetch_add(&m.header->idle_turns, u32{1});
 }
 
@@ -319,8 +367,10 @@ void tell_parent(const Machine& m, u32 index) {
         is_last = process.tasks == 0;
     }
     store_task_state(task, TaskState::free);
-    give_task_entry(m, index);
-    if (is_last) finish_process(m, process_index);
+    if (is_last)
+        finish_process(m, process_index, index);
+    else
+        give_task_entry(m, index);
 }
 
 bool is_deadly(u32 signal) {
@@ -335,6 +385,7 @@ u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argumen
     const u64 pages = page_count(info.template_words * sizeof(u32));
     const u32 made = take_task_entry(m);
     if (made == 0) return 0;
+    atomic_fence();
     const u64 page = PageAllocator(m).take(pages);
     const Handle call = take_zeroed(p, sizeof(CallState));
     if (page == 0 || call == 0) {

@@ -6,7 +6,8 @@
 // slots. There are more slots than tasks, but one who has drawn a ticket may be kept from using it
 // while others go round; so a slot says which round it is in: `round` is empty, `round | 1` is
 // full, and who empties it begins the next. Slots that are all zero are those of an empty queue.
-// The tasks' own words pass with the release store into the slot and the acquire load out of it.
+// The tasks' own words pass with the release store into the slot and the acquire load out of it,
+// and nothing else does: all the rest only counts.
 #pragma once
 
 #include "abi/machine.h"
@@ -21,7 +22,7 @@ inline void push_task(RunQueue& queue, u64* slots, u32 task) {
     const u32 ticket = fetch_add(&queue.tail, u32{1}), round = round_of(queue, ticket);
     u64* slot = slots + (ticket & queue.mask);
     // Ends: who took it a round before has only to empty it.
-    while (u32(load_shared(slot) >> 32) != round) pause();
+    while (u32(load_relaxed(slot) >> 32) != round) pause();
     store_shared(slot, u64(round | 1) << 32 | task);  // pairs with fetch_task
 }
 
@@ -35,7 +36,7 @@ inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
         const s32 there = s32(load_relaxed(&queue.tail) - head);
         if (there <= 0) return 0;
         const u32 count = u32(there) < most ? u32(there) : most;
-        const u32 found = compare_exchange_acquire(&queue.head, head, head + count);
+        const u32 found = compare_exchange_relaxed(&queue.head, head, head + count);
         if (found == head) {
             first = head;
             return count;
@@ -52,7 +53,7 @@ inline u32 fetch_task(RunQueue& queue, u64* slots, u32 ticket) {
     for (;;) {
         const u64 found = load_shared(slot);  // pairs with push_task
         if (u32(found >> 32) == (round | 1)) {
-            store_shared(slot, u64(round + queue.mask + 1) << 32);
+            store_relaxed(slot, u64(round + queue.mask + 1) << 32);
             return u32(found);
         }
         pause();

@@ -61,27 +61,30 @@ u32 frame_slots(const Lane& lane, const ProgramInfo& info) {
 // its start up to where the newest may end, and records. Gives `copy` the first word of a piece,
 // the slot that it is, and how many.
 template <class Copy>
-void for_used_slots(const Machine& m, const Lane& lane, Copy copy) {
-    const ProgramInfo& info = m.program(m.process(m.task(lane.task).process).program).info;
+void for_used_slots(const Lane& lane, const ProgramInfo& info, bool has_frames, Copy copy) {
     const u32* thread = lane.p.words + lane.thread;
     const u32 begin = thread[thread_stack], end = thread[thread_stack_end],
               records = thread[thread_rp];
-    u32 top = thread[thread_fp] + frame_slots(lane, info);
-    if (top > records) top = records;
-    copy(lane.p.words + begin, 0, top - begin);
+    if (has_frames) {
+        u32 top = thread[thread_fp] + frame_slots(lane, info);
+        if (top > records) top = records;
+        copy(lane.p.words + begin, 0, top - begin);
+    }
     copy(lane.p.words + records, records - begin, end - records);
 }
-void load_stack(const Machine& m, Lane& lane, StackWord* own) {
+// A fresh process has no frames yet.
+void load_stack(const Machine& m, Lane& lane, const ProgramInfo& info, bool is_fresh,
+                StackWord* own) {
     if (lane_stack_slots == 0 || m.task(lane.task).stack_slots > lane_stack_slots) return;
-    for_used_slots(m, lane,
+    for_used_slots(lane, info, !is_fresh,
                    [&](u32* words, u32 slot, u32 count) { copy_slots(own + slot, words, count); });
     lane.p.stack = own;
     lane.p.stack_begin = lane.p.words[lane.thread + thread_stack];
 }
-void save_stack(const Machine& m, Lane& lane) {
+void save_stack(Lane& lane, const ProgramInfo& info) {
     if (lane.p.stack == lane.p.words) return;
     const StackWord* own = lane.p.stack;
-    for_used_slots(m, lane,
+    for_used_slots(lane, info, true,
                    [&](u32* words, u32 slot, u32 count) { copy_slots(words, own + slot, count); });
     lane.p.stack = lane.p.words;
     lane.p.stack_begin = 0;
@@ -89,21 +92,34 @@ void save_stack(const Machine& m, Lane& lane) {
 
 // ---- fresh processes ---------------------------------------------------------------
 
-// The memories of a slot as the program has them: all of it, or the pieces that were written.
-void prepare_memories(const Machine& m, const ProcessEntry& process, const ProgramEntry& program,
-                      u32 dirty) {
-    u8* to = m.pages + process.bytes_at;
-    const u8* from = m.pages + program.bytes_at;
-    const u64 size = program.info.memory_bytes, copied = program.info.template_bytes;
-    for (u32 piece = 0; piece < 32; piece++) {
-        const u64 begin = u64(piece) << program.dirty_shift;
-        if (begin >= size) break;
-        if (!(dirty >> piece & 1)) continue;
-        const u64 end = smaller(begin + (u64{1} << program.dirty_shift) + dirty_reach, size);
-        const u64 copy_end = smaller(end, copied > begin ? copied : begin);
-        do_part({to + begin, from + begin, copy_end - begin, 0});
-        do_part({to + copy_end, nullptr, end - copy_end, 0});
+// All lanes together, of what does not overlap; several values of each lane are on their way at the
+// same time.
+template <class T>
+void copy_together(T* to, const T* from, u64 count) {
+    constexpr u32 batch = 8;
+    for (u64 done = lane_id(); done < count; done += batch * warp_lanes) {
+        T values[batch] = {};
+#pragma clang loop unroll(full)
+        for (u32 i = 0; i < batch; i++)
+            if (done + i * warp_lanes < count) values[i] = from[done + i * warp_lanes];
+#pragma clang loop unroll(full)
+        for (u32 i = 0; i < batch; i++)
+            if (done + i * warp_lanes < count) to[done + i * warp_lanes] = values[i];
     }
+}
+template <class T>
+void clear_together(T* to, u64 count) {
+#pragma clang loop unroll(disable)
+    for (u64 i = lane_id(); i < count; i += warp_lanes) to[i] = 0;
+}
+
+// A part of a slot's memories as the program has it. Everything is a multiple of what is copied at
+// once.
+void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 begin, u64 end) {
+    const u64 copied = program.info.template_bytes;
+    const u64 copy_end = smaller(end, copied > begin ? copied : begin);
+    copy_together(to + begin / 8, from + begin / 8, (copy_end - begin) / 8);
+    clear_together(to + copy_end / 8, (end - copy_end) / 8);
 }
 
 // All lanes work on it together.
@@ -114,23 +130,33 @@ void prepare_memories(const Machine& m, const ProcessEntry& process, const Progr
     const ProgramInfo& info = program.info;
     u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
     const u32* from = reinterpret_cast<const u32*>(m.pages + program.words_at);
-    u8* const as_bytes = reinterpret_cast<u8*>(words);
+    auto* bytes = reinterpret_cast<u64*>(m.pages + process.bytes_at);
+    const auto* bytes_from = reinterpret_cast<const u64*>(m.pages + program.bytes_at);
+    const bool is_new = task.is_fresh == slot_is_new;
+    // Fresh objects are expected to be zero.
+    const u32 heap = from[process_heap_next], heap_end = is_new ? heap : words[process_heap_next];
     u32 dirty = ~u32{0};
-    if (task.is_fresh == slot_is_new) {
-        do_part({as_bytes, nullptr, program.words_size, 0});
-    } else {
-        // Fresh objects are expected to be zero.
-        const u32 heap = from[process_heap_next], heap_end = words[process_heap_next];
-        if (info.thread_entry == 0) dirty = words[info.thread + thread_dirty];
-        sync_warp();
-        if (heap_end > heap)
-            do_part({as_bytes + u64(heap) * 4, nullptr, u64(heap_end - heap) * 4, 0});
-    }
+    if (!is_new && info.thread_entry == 0) dirty = words[info.thread + thread_dirty];
+    sync_warp();
+    if (is_new)
+        clear_together(words, program.words_size / sizeof(u32));
+    else if (heap_end > heap)
+        clear_together(words + heap, heap_end - heap);
     sync_warp();
     for (const WordRange& range : info.ranges)
-        do_part({as_bytes + u64(range.begin) * 4, reinterpret_cast<const u8*>(from + range.begin),
-                 u64(range.end - range.begin) * 4, 0});
-    prepare_memories(m, process, program, dirty);
+        copy_together(words + range.begin, from + range.begin, range.end - range.begin);
+    // All of the memories, or the pieces that were written.
+    const u64 size = info.memory_bytes;
+    if (dirty == ~u32{0}) {
+        prepare_bytes(program, bytes, bytes_from, 0, size);
+        dirty = 0;
+    }
+    for (; dirty != 0; dirty &= dirty - 1) {
+        const u64 begin = u64(lowest(dirty)) << program.dirty_shift;
+        if (begin >= size) break;
+        prepare_bytes(program, bytes, bytes_from, begin,
+                      smaller(begin + (u64{1} << program.dirty_shift) + dirty_reach, size));
+    }
     sync_warp();
     if (lane_id() == 0) {
         words[process_block] = process.block;
@@ -338,19 +364,17 @@ bool is_end(ThreadState state) {
 
 // ---- workers -----------------------------------------------------------------------
 
-// A program with ready tasks, of the best priority there is; now and then of the worst, so that all
-// get on. max_programs: none.
-u32 pick_program(const Machine& m, u32 start, bool is_fair) {
+// A program with ready tasks among the first `count`, of the best priority there is; now and then
+// of the worst, so that all get on. max_programs: none.
+u32 pick_program(const Machine& m, u32 count, u32 start, bool is_fair) {
     // To look costs no order; who finds something there gets that with it.
-    const u32 count = shuffle(lane_id() == 0 ? load_relaxed(&m.header->programs_used) : 0, 0);
-    for (u32 i = 0; i < priorities; i++) {
-        const u32 priority = is_fair ? priorities - 1 - i : i;
-        for (u32 k = 0; k < count; k += warp_lanes) {
-            const u32 mine = (start + k + lane_id()) % count;
-            const bool is_there =
-                k + lane_id() < count && queue_length(m.program(mine).queues[priority]) > 0;
-            if (const u32 found = ballot(is_there); found != 0) return shuffle(mine, lowest(found));
-        }
+    for (u32 k = 0; k < count * priorities; k += warp_lanes) {
+        const u32 mine = k + lane_id(), program = count == 0 ? 0 : (start + mine) % count,
+                  rank = count == 0 ? 0 : mine / count;
+        const bool is_there =
+            rank < priorities &&
+            queue_length(m.program(program).queues[is_fair ? priorities - 1 - rank : rank]) > 0;
+        if (const u32 found = ballot(is_there); found != 0) return shuffle(program, lowest(found));
     }
     return max_programs;
 }
@@ -362,7 +386,9 @@ public:
           pulse_(m, warp, until),
           stack_limit_(stack_limit),
           is_eager_(warp - first_worker < eager_warps),
-          picks_(warp) {}
+          picks_(warp),
+          busy_lane_ns_(pulse_.entry().busy_lane_ns),
+          lane_ns_(pulse_.entry().lane_ns) {}
 
     [[gnu::noinline]] void work(StackWord* own) {
         own_ = own;
@@ -397,9 +423,9 @@ private:
     void count(u64 elapsed) {
         if (lane_id() != 0) return;
         WarpEntry& entry = pulse_.entry();
-        store_relaxed(&entry.busy_lane_ns, entry.busy_lane_ns + was_busy_ * elapsed);
-        store_relaxed(&entry.lane_ns, entry.lane_ns + warp_lanes * elapsed);
-        if (entry.lanes_busy != was_busy_) store_relaxed(&entry.lanes_busy, was_busy_);
+        store_relaxed(&entry.busy_lane_ns, busy_lane_ns_ += was_busy_ * elapsed);
+        store_relaxed(&entry.lane_ns, lane_ns_ += warp_lanes * elapsed);
+        store_relaxed(&entry.lanes_busy, was_busy_);
     }
 
     // As soon as one has something to wait for it is off its lane.
@@ -459,10 +485,16 @@ private:
         if (idle == 0) return;
         picks_++;
         const bool is_free = popcount(idle) == warp_lanes;
-        if (is_free) program_ = pick_program(m_, picks_, picks_ % 8 == 0);
+        if (is_free) {
+            // Those that came just now are looked at the next time.
+            const u32 count = load_relaxed(&m_.header->programs_used);
+            program_ = pick_program(m_, programs_, picks_, picks_ % 8 == 0);
+            programs_ = shuffle(count, 0);
+        }
         if (program_ == max_programs) return;
         ProgramEntry& program = m_.program(program_);
-        if (is_free) load_shared(&m_.header->programs_used);  // acquired: the program is there
+        if (program_ >= programs_there_)  // acquired: the program is there
+            programs_there_ = shuffle(load_shared(&m_.header->programs_used), 0);
         bool is_new = false;
         for (u32 priority = 0; priority < priorities; priority++) {
             const u32 left = ballot(!lane_.has_task);
@@ -483,29 +515,37 @@ private:
     }
 
     [[gnu::noinline]] void begin_turns(bool is_new) {
+        const ProgramInfo& info = m_.program(program_).info;
+        bool is_ending_now = false;
+        u32 fresh = 0;
         if (is_new) {
-            one_by_one([&] {
-                store_task_state(m_.task(lane_.task), TaskState::running);
-                if (is_ending(m_, m_.task(lane_.task))) {
-                    end_task(m_, lane_.task, false);
-                    lane_.has_task = false;
-                } else if (!enter(m_, lane_.task)) {
-                    lane_.has_task = false;
-                }
-            });
+            TaskEntry& task = m_.task(lane_.task);
+            store_task_state(task, TaskState::running);
+            fresh = task.is_fresh;
+            is_ending_now = is_ending(m_, task);
         }
-        sync_warp();
-        is_new = is_new && lane_.has_task;
-        const bool is_fresh = is_new && m_.task(lane_.task).is_fresh != 0;
-        if (ballot(is_fresh) != 0) pulse_.in(WarpPhase::prepare);
-        for (u32 left = ballot(is_fresh); left != 0; left &= left - 1)
-            prepare_task(m_, shuffle(lane_.task, lowest(left)));
+        if (ballot(is_ending_now || (is_new && info.thread_entry != 0)) != 0) {
+            if (is_new) {
+                one_by_one([&] {
+                    if (is_ending_now) end_task(m_, lane_.task, false);
+                    if (is_ending_now || !enter(m_, lane_.task)) lane_.has_task = false;
+                });
+            }
+            sync_warp();
+            is_new = is_new && lane_.has_task;
+        }
+        const bool is_fresh = is_new && fresh != 0;
+        if (ballot(is_fresh) != 0) {
+            pulse_.in(WarpPhase::prepare);
+            for (u32 left = ballot(is_fresh); left != 0; left &= left - 1)
+                prepare_task(m_, shuffle(lane_.task, lowest(left)));
+        }
         if (is_new) {
             lane_.p = place_of(m_, lane_.task);
-            lane_.thread = m_.program(program_).info.thread;
+            lane_.thread = info.thread;
             lane_.since = clock_ns();
             answer_wait(m_, lane_);
-            load_stack(m_, lane_, own_);
+            load_stack(m_, lane_, info, is_fresh, own_);
         }
         sync_warp();
     }
@@ -515,7 +555,7 @@ private:
         if (ballot(leaves) == 0) return;
         u32 grower = 0;  // task + 1
         if (leaves) {
-            if (!is_end(state)) save_stack(m_, lane_);
+            if (!is_end(state)) save_stack(lane_, m_.program(program_).info);
             ProcessEntry& process = m_.process(m_.task(lane_.task).process);
             fetch_add(&process.time_used, clock_ns() - lane_.since);
             one_by_one([&] {
@@ -543,6 +583,8 @@ private:
     bool is_eager_;
     u32 program_ = max_programs;  // of the gang
     u32 picks_, naps_ = 0, was_busy_ = 0;
+    u32 programs_ = 0, programs_there_ = 0;  // as many as there were a turn ago, and are known
+    u64 busy_lane_ns_, lane_ns_;             // what the entry says, at hand
 };
 
 // ---- the clock ---------------------------------------------------------------------

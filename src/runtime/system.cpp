@@ -532,35 +532,49 @@ void free_stream(const Owner& owner, Handle& stream) {
 
 }  // namespace
 
-Handle begin_resident(const Process& p, u32 id) {
+Handle begin_resident(const Process& p, u32 string_bytes) {
     constexpr u32 first_capacity = 16;
-    Handle block = take_zeroed(p, sizeof(ProcessBlock));
-    if (block == 0) return 0;
+    constexpr u64 descriptor_bytes = first_capacity * sizeof(Descriptor);
+    const Handle block = take_block<true>(p, sizeof(ProcessBlock)),
+                 descriptors = take_block<true>(p, descriptor_bytes),
+                 strings = string_bytes == 0 ? 0 : take_block<true>(p, string_bytes);
+    atomic_fence();  // what was done to them is done
+    if (block == 0 || descriptors == 0 || (strings == 0 && string_bytes != 0)) {
+        give_block(p, block, sizeof(ProcessBlock));
+        give_block(p, descriptors, descriptor_bytes);
+        give_block(p, strings, string_bytes);
+        return 0;
+    }
+    fill_system(at_handle<u8>(p, block), 0, block_size(sizeof(ProcessBlock)));
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-    me->id = id;
     me->next_inode = u64{1} << 32;
     me->file_users = 1;
-    me->descriptors = take_block(p, first_capacity * sizeof(Descriptor));
+    me->descriptors = descriptors;
     me->descriptor_capacity = first_capacity;
-    if (me->descriptors != 0) return block;
-    give_block(p, block, sizeof(ProcessBlock));
-    return 0;
+    me->strings = strings;
+    me->string_bytes = string_bytes;
+    return block;
+}
+
+void close_descriptors(const Process& p, Handle block) {
+    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+    Owner owner = owner_of(p, me);
+    LateLock lock(&owner.files->file_lock);
+    for (u32 fd = 0; fd < me->descriptor_count; fd++) {
+        const Descriptor& file = at_handle<Descriptor>(p, me->descriptors)[fd];
+        if (file.kind == DescriptorKind::closed) continue;
+        if (counts_files(p, file)) lock.take();
+        close_descriptor(owner, fd);
+    }
+    me->descriptor_count = 0;
 }
 
 void end_resident(const Process& p, Handle block) {
     ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-    Owner owner = owner_of(p, me);
-    {
-        LateLock lock(&owner.files->file_lock);
-        for (u32 fd = 0; fd < me->descriptor_count; fd++) {
-            const Descriptor& file = at_handle<Descriptor>(p, me->descriptors)[fd];
-            if (file.kind == DescriptorKind::closed) continue;
-            if (counts_files(p, file)) lock.take();
-            close_descriptor(owner, fd);
-        }
-    }
+    const Owner owner = owner_of(p, me);
+    close_descriptors(p, block);
     give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
-    me->descriptors = me->descriptor_count = me->descriptor_capacity = 0;
+    me->descriptors = me->descriptor_capacity = 0;
     free_guest_blocks(p, me);
     give_block(p, me->strings, me->string_bytes);
     me->strings = 0;

@@ -143,8 +143,11 @@ void end_waits(const Owner& owner, Handle pipe);
 
 // From the lowest free descriptor on; the block has its roots.
 void open_preopens(const Owner& owner);
-// What one of a resident machine has: no descriptors and no roots yet. 0: no memory.
-Handle begin_resident(const Process& p, u32 id);
+// What one of a resident machine has: room for strings, no descriptors and no roots yet. 0: no
+// memory. Fences, for whatever the caller took early (arena.h) too.
+Handle begin_resident(const Process& p, u32 string_bytes);
+// Its descriptors, and then everything.
+void close_descriptors(const Process& p, Handle block);
 void end_resident(const Process& p, Handle block);
 // A child has what its parent has open: descriptor `fd` of it, as `child_fd`. Both may be the same.
 // `lock`: of their files, or null: it is taken.

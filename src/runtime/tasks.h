@@ -9,7 +9,8 @@ namespace gpurun::rt {
 // Of a warp: when its turns begin, and whether it is to end.
 class Pulse {
 public:
-    Pulse(const Machine& m, u32 warp, u64 until) : m_(m), entry_(m.warp(warp)), until_(until) {
+    Pulse(const Machine& m, u32 warp, u64 until)
+        : m_(m), entry_(m.warp(warp)), until_(until), latest_(entry_.latest) {
         last_ = shuffle(clock_ns(), 0);
         if (until_ != 0) until_ += last_;
     }
@@ -18,7 +19,7 @@ public:
         now_ = shuffle(clock_ns(), 0);
         if (lane_id() == 0) {
             store_relaxed(&entry_.heartbeat, now_);
-            if (now_ - last_ > entry_.latest) store_relaxed(&entry_.latest, now_ - last_);
+            if (now_ - last_ > latest_) store_relaxed(&entry_.latest, latest_ = now_ - last_);
         }
         last_ = now_;
         const u32 stop = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0, 0);
@@ -34,6 +35,7 @@ private:
     const Machine& m_;
     WarpEntry& entry_;
     u64 until_, last_ = 0, now_ = 0;
+    u64 latest_;  // what the entry says, at hand
 };
 inline bool has_threads(const Machine& m, const TaskEntry& task) {
     return m.program(m.process(task.process).program).info.thread_entry != 0;

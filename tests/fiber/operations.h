@@ -48,6 +48,10 @@ inline T compare_exchange_release(T* p, Same<T> expected, Same<T> value, Site si
     return compare_exchange(p, expected, value, site);
 }
 template <class T>
+inline T compare_exchange_relaxed(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {
+    return compare_exchange(p, expected, value, site);
+}
+template <class T>
 inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
     return operate("exchange", p, true, site, [=](T) { return value; });
 }

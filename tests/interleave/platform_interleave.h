@@ -11,6 +11,7 @@
 #define back_off host_back_off
 #define compare_exchange_acquire host_compare_exchange_acquire
 #define compare_exchange_release host_compare_exchange_release
+#define compare_exchange_relaxed host_compare_exchange_relaxed
 #define fetch_add host_fetch_add
 #define exchange host_exchange
 #define load_relaxed host_load_relaxed
@@ -42,6 +43,7 @@
 #undef back_off
 #undef compare_exchange_acquire
 #undef compare_exchange_release
+#undef compare_exchange_relaxed
 #undef fetch_add
 #undef exchange
 #undef load_relaxed

@@ -45,10 +45,12 @@ struct alignas(64) SmallMachine {
     u8 memory[entries][192];
     u64 heap_before;
 
-    Machine machine() { return {reinterpret_cast<u8*>(this), pages, &header}; }
+    // Actors are fibers, and one machine is explored at a time.
+    const Machine& machine() {
+        static Machine mine(reinterpret_cast<u8*>(this), pages, &header);
+        return mine = Machine(reinterpret_cast<u8*>(this), pages, &header);
+    }
     Process process_of(u32 index) {
-        static Machine mine = machine();
-        mine = machine();
         return {nullptr,
                 words[index],
                 memory[index],
@@ -56,7 +58,7 @@ struct alignas(64) SmallMachine {
                 0,
                 63,
                 reinterpret_cast<u8*>(this),
-                &mine};
+                &machine()};
     }
     ProcessBlock* block_of(u32 index) {
         return at_handle<ProcessBlock>(machine().nobody(), processes[index].block);
@@ -95,7 +97,7 @@ struct alignas(64) SmallMachine {
         process.slot_at = u64(i < 4 ? i : 3) << page_shift;
         process.first_task = i + 1;
         process.tasks = 1;
-        process.block = begin_resident(machine().nobody(), i);
+        process.block = begin_resident(machine().nobody(), 0);
         block_of(i)->entry = i;
         header.alive++;
         tasks[i].state = TaskState::running;
