@@ -134,13 +134,6 @@ void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
 
 Outcome call_gpu(Call& call, SystemCall which) {
     switch (which) {
-        case SystemCall::instance_id: return give(call, call.me->id);
-        case SystemCall::instance_count: return give(call, system_of(call.p).process_count);
-        case SystemCall::lane_id: return give(call, lane_number());
-        case SystemCall::time: {
-            set<u64>(call.r.fp, 0, monotonic_ns(call.p));
-            return call.done();
-        }
         case SystemCall::alloc: return alloc_block(call, call.i32());
         case SystemCall::realloc: {
             u32 number = call.i32(), size = call.i32();

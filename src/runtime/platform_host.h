@@ -135,6 +135,7 @@ inline T compare_exchange_release(T* p, T expected, T value) {
     __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return expected;
 }
+inline void prefetch(const void*) {}
 // In order, as atomic_fence makes it elsewhere: fences are nothing that the thread sanitizer sees.
 template <class T>
 inline T compare_exchange_relaxed(T* p, T expected, T value) {

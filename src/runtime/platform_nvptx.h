@@ -128,6 +128,8 @@ inline void fetch_ahead(const u64* code, u32 position, u32& low, u32& high) {
     asm volatile(CODE_LOAD " {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
+inline void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
+
 // The hardware faults on misaligned access: such ones go byte by byte.
 template <class T>
 inline T load_bytes(const u8* p) {

@@ -124,7 +124,7 @@ Errno read_text(const Call& call, u32 address, u32 size, Text& text) {
     return Errno::success;
 }
 
-Errno spawn(Call& call, const Caller& caller) {
+[[gnu::noinline]] Errno spawn(Call& call, const Caller& caller) {
     Spawning wanted{};
     const u32 name = call.i32();
     wanted.name_length = call.i32();
@@ -191,7 +191,7 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
 
 namespace {
 
-Outcome wait(Call& call, const Caller& caller) {
+[[gnu::noinline]] Outcome wait(Call& call, const Caller& caller) {
     const u32 asked = call.i32(), flags = call.i32(), pid_at = call.i32(), status_at = call.i32();
     const u32 pid = asked == ~u32{0} ? 0 : asked;
     if (call.in(pid_at, 4) == nullptr || call.in(status_at, 8) == nullptr)
@@ -271,7 +271,7 @@ Errno make_pipe_ends(const Call& call, u32& read_fd, u32& write_fd) {
 
 namespace {
 
-Errno pipe(Call& call) {
+[[gnu::noinline]] Errno pipe(Call& call) {
     const u32 read_at = call.i32(), write_at = call.i32();
     if (call.in(read_at, 4) == nullptr || call.in(write_at, 4) == nullptr) return Errno::fault;
     u32 read_fd, write_fd;

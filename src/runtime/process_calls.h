@@ -64,7 +64,7 @@ u32 parent_pid(const ProcessEntry& process);
 
 // ---- WASIX (wasix_calls.cpp) -------------------------------------------------------
 
-Outcome call_wasix(Call& call, const Caller& caller, SystemCall which);
+[[gnu::noinline]] Outcome call_wasix(Call& call, const Caller& caller, SystemCall which);
 // Carries out what is to be done with a child's descriptors before it begins. Its files are locked.
 Errno apply_fd_ops(const Call& call, const Owner& child, u32 at, u32 count);
 

@@ -220,13 +220,13 @@ void drop_process(const Machine& m, u32 index) {
 }
 
 void reap(const Machine& m, u32 index) {
-    store_shared(reinterpret_cast<u32*>(&m.process(index).state), u32(ProcessState::free));
+    store_relaxed(reinterpret_cast<u32*>(&m.process(index).state), u32(ProcessState::free));
     give_process_entry(m, index);
 }
 
 bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code) {
     const u64 mine = (u64(ending) + 1) << 32 | code;
-    return compare_exchange(&m.process(pid_index(m, pid)).ending, u64{pid}, mine) == pid;
+    return compare_exchange_relaxed(&m.process(pid_index(m, pid)).ending, u64{pid}, mine) == pid;
 }
 
 bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {

@@ -17,6 +17,7 @@ constexpr s64 turn_quantum = 1 << 12;
 // Of machine code, in which a unit is about a nanosecond, and lanes that went different ways take
 // their turns one after another.
 constexpr s64 native_turn_quantum = 1 << 16;
+constexpr u32 line_words = 32;  // of a line of the cache
 // So many of the workers nap only briefly, so that something new does not wait long.
 constexpr u32 eager_warps = 64;
 
@@ -209,7 +210,7 @@ void answer_wait(const Machine& m, const Lane& lane) {
 // ---- blocking ----------------------------------------------------------------------
 
 // memory.atomic.wait. The times of waits are relative; deadlines are the monotonic clock's.
-bool park_at_memory(const Machine& m, const Lane& lane) {
+[[gnu::noinline]] bool park_at_memory(const Machine& m, const Lane& lane) {
     u32* thread = lane.p.words + lane.thread;
     const TaskEntry& task = m.task(lane.task);
     const u64 address = get<u64>(thread, thread_wait_address),
@@ -292,7 +293,7 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
     }
 }
 
-bool park_in_call(const Machine& m, const Lane& lane) {
+[[gnu::noinline]] bool park_in_call(const Machine& m, const Lane& lane) {
     CallState* call = call_state(lane.p);
     const u32 process = m.task(lane.task).process;
     const u64 key = key_of(*call, lane.task, process);
@@ -306,7 +307,8 @@ bool park_in_call(const Machine& m, const Lane& lane) {
 // ---- ends --------------------------------------------------------------------------
 
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
-bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_alone) {
+[[gnu::noinline]] bool has_ended(const Machine& m, const Lane& lane, ThreadState state,
+                                 bool& is_alone) {
     const TaskEntry& task = m.task(lane.task);
     const u32* thread = lane.p.words + lane.thread;
     const u32 index = task.process, pid = m.process(index).pid;
@@ -540,14 +542,22 @@ private:
             for (u32 left = ballot(is_fresh); left != 0; left &= left - 1)
                 prepare_task(m_, shuffle(lane_.task, lowest(left)));
         }
+        if (is_new) lane_.p = place_of(m_, lane_.task);
+        for (u32 left = ballot(is_new); left != 0; left &= left - 1)
+            fetch_ahead_of_turn(shuffle(lane_.p.words, lowest(left)), info);
         if (is_new) {
-            lane_.p = place_of(m_, lane_.task);
             lane_.thread = info.thread;
             lane_.since = clock_ns();
             answer_wait(m_, lane_);
             load_stack(m_, lane_, info, is_fresh, own_);
         }
         sync_warp();
+    }
+
+    // What a task needs first, while it is being made ready: a line of its words by each lane.
+    static void fetch_ahead_of_turn(const u32* words, const ProgramInfo& info) {
+        const u32 mine = lane_id() * line_words;
+        if (mine < info.stack) prefetch(words + mine);
     }
 
     // All lanes; those that leave say so.

@@ -62,7 +62,7 @@ void for_strings(const Call& call, const Strings& strings, Start start, Put put)
     }
 }
 
-Errno get_strings(Call& call, const Strings& strings) {
+[[gnu::noinline]] Errno get_strings(Call& call, const Strings& strings) {
     u32 pointers = call.i32(), buffer = call.i32();
     Errno error = Errno::success;
     auto note = [&](Errno now) {
@@ -78,7 +78,7 @@ Errno get_strings(Call& call, const Strings& strings) {
     return error;
 }
 
-Errno get_string_sizes(Call& call, const Strings& strings) {
+[[gnu::noinline]] Errno get_string_sizes(Call& call, const Strings& strings) {
     u32 count_at = call.i32(), size_at = call.i32(), size = 0;
     for_strings(call, strings, [] {}, [&](u8) { size++; });
     Errno error = call.put<u32>(count_at, strings.count);
@@ -124,7 +124,7 @@ Outcome no_socket(Call& call) {
 }
 
 // The first time the arguments are put where the host finds them; then its results are there.
-Outcome call_host_function(Call& call, u32 number, u32 most_words) {
+[[gnu::noinline]] Outcome call_host_function(Call& call, u32 number, u32 most_words) {
     const u64 size = sizeof(HostCallBlock) + most_words * 4;
     if (call.my->progress == 0) {
         Handle made = take_block(call.p, size);
@@ -151,7 +151,28 @@ Outcome call_host_function(Call& call, u32 number, u32 most_words) {
     return call.done();
 }
 
-Outcome serve(Call& call, SystemCall which) {
+// Calls that concern no file and no descriptor. (Functions of their own are what is called often,
+// so that a call saves few registers and runs through little code.)
+bool is_simple(SystemCall which) {
+    switch (which) {
+        case SystemCall::args_get:
+        case SystemCall::args_sizes_get:
+        case SystemCall::environ_get:
+        case SystemCall::environ_sizes_get:
+        case SystemCall::clock_res_get:
+        case SystemCall::clock_time_get:
+        case SystemCall::proc_exit:
+        case SystemCall::proc_raise:
+        case SystemCall::sched_yield:
+        case SystemCall::instance_id:
+        case SystemCall::instance_count:
+        case SystemCall::lane_id:
+        case SystemCall::time: return true;
+        default: return false;
+    }
+}
+
+[[gnu::noinline]] Outcome serve_simple(Call& call, SystemCall which) {
     switch (which) {
         case SystemCall::args_get: return call.done(get_strings(call, arguments_of(call)));
         case SystemCall::args_sizes_get:
@@ -161,15 +182,24 @@ Outcome serve(Call& call, SystemCall which) {
             return call.done(get_string_sizes(call, environment_of(call)));
         case SystemCall::clock_res_get: return call.done(clock_resolution(call));
         case SystemCall::clock_time_get: return call.done(clock_time(call));
+        case SystemCall::proc_exit: return exit_process(call, call.i32());
+        case SystemCall::proc_raise: return raise(call);
+        case SystemCall::instance_id: return give(call, call.me->id);
+        case SystemCall::instance_count: return give(call, system_of(call.p).process_count);
+        case SystemCall::lane_id: return give(call, lane_number());
+        case SystemCall::time: set<u64>(call.r.fp, 0, monotonic_ns(call.p)); return call.done();
+        default: return call.done(Errno::success);  // sched_yield
+    }
+}
+
+[[gnu::noinline]] Outcome serve(Call& call, SystemCall which) {
+    switch (which) {
         case SystemCall::fd_pread:
         case SystemCall::fd_pwrite:
         case SystemCall::fd_read:
         case SystemCall::fd_write: return call_transfer(call, which);
         case SystemCall::poll_oneoff: return call_poll(call);
-        case SystemCall::proc_exit: return exit_process(call, call.i32());
-        case SystemCall::proc_raise: return raise(call);
         case SystemCall::random_get: return call_random(call);
-        case SystemCall::sched_yield: return call.done(Errno::success);
         case SystemCall::sock_accept:
         case SystemCall::sock_recv:
         case SystemCall::sock_send:
@@ -210,33 +240,29 @@ bool is_shared(const Process& p, ProcessBlock* me) {
     return is_so;
 }
 
-// Calls that concern no file and no descriptor, or lock what they need themselves.
-bool locks_itself(SystemCall which) {
-    switch (which) {
-        case SystemCall::args_get:
-        case SystemCall::args_sizes_get:
-        case SystemCall::environ_get:
-        case SystemCall::environ_sizes_get:
-        case SystemCall::clock_res_get:
-        case SystemCall::clock_time_get:
-        case SystemCall::proc_exit:
-        case SystemCall::proc_raise:
-        case SystemCall::sched_yield:
-        case SystemCall::instance_id:
-        case SystemCall::instance_count:
-        case SystemCall::lane_id:
-        case SystemCall::time: return true;
-        default: return false;
-    }
-}
-
-Outcome serve_shared(Call& call, SystemCall which) {
+[[gnu::noinline]] Outcome serve_shared(Call& call, SystemCall which) {
     Outcome outcome = Outcome::next;
     call.is_shared = true;
     one_by_one([&] {
         Lock lock(&call.owner().files->file_lock);
         outcome = serve(call, which);
     });
+    return outcome;
+}
+
+Outcome run_call(Call& call, SystemCall which) {
+    if (is_simple(which)) return serve_simple(call, which);
+    if (which >= SystemCall::spawn && which <= last_process_call) return call_process(call, which);
+    return is_shared(call.p, call.me) ? serve_shared(call, which) : serve(call, which);
+}
+
+// One that leaves a record for the host to print, or does so because it is traced.
+[[gnu::noinline]] Outcome run_recorded(Call& call, SystemCall which) {
+    const SystemHeader& system = system_of(call.p);
+    if (system.is_live && !has_room_for_records(call)) return call.ask_host(Request::output, 0, 0);
+    const u32 first_word = word(call.r.fp, 0);
+    const Outcome outcome = run_call(call, which);
+    if (system.is_traced) trace(call, which, first_word, outcome);
     return outcome;
 }
 
@@ -252,25 +278,13 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
               me,
               own == 0 ? static_cast<CallState*>(me) : at_handle<CallState>(p, own),
               caller_memory(p, r)};
-    const SystemHeader& system = system_of(p);
-    SystemCall which = SystemCall(imm_of(w));
+    const SystemCall which = SystemCall(imm_of(w));
     if (which >= SystemCall::count)
         return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
-    const bool is_traced = system.is_traced;
-    const bool leaves_records = is_traced || which >= SystemCall::debug_i32;
-    if (leaves_records && system.is_live && !has_room_for_records(call))
-        return call.ask_host(Request::output, 0, 0);
-    const u32 first_word = word(r.fp, 0);
-    Outcome outcome;
-    if (which >= SystemCall::spawn && which <= last_process_call)
-        outcome = call_process(call, which);
-    else if (!locks_itself(which) && is_shared(p, me))
-        outcome = serve_shared(call, which);
-    else
-        outcome = serve(call, which);
-    if (is_traced) [[unlikely]]
-        trace(call, which, first_word, outcome);
-    return outcome;
+    // Machines trace nothing.
+    if (which >= SystemCall::debug_i32 || (!has_machine(p) && system_of(p).is_traced))
+        return run_recorded(call, which);
+    return run_call(call, which);
 }
 
 // ---- descriptors -------------------------------------------------------------------

@@ -41,6 +41,7 @@ inline u64 cycles() { return Warps::current().now(); }
 inline u32 ballot(bool value, Site site = Site::here()) {
     return u32(Warps::current().meet(Collective::ballot, value, 0, site));
 }
+inline void prefetch(const void*) {}
 inline u32 shuffle(u32 value, u32 from_lane, Site site = Site::here()) {
     return u32(Warps::current().meet(Collective::shuffle, value, from_lane, site));
 }
