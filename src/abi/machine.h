@@ -89,6 +89,8 @@ struct ProgramEntry {
     u64 spares[spare_shards];
     u32 dirty_shift;
     u32 spare_count;  // in all lists
+    u32 last_shard;   // the list that was last given one
+    u32 padding_2;
     RunQueue queues[priorities];
 };
 

@@ -48,6 +48,30 @@ inline u32 pop(u64* list, NextOf next_of) {
     }
     return 0;
 }
+// One item of a list, early, in steps that several lists are taken through side by side: each step
+// is a way to the memory and back.
+class EarlyPop {
+public:
+    explicit EarlyPop(u64* list) : list_(list), head_(load_relaxed(list)) {}
+    template <class NextOf>
+    void look(NextOf next_of) {
+        next_ = load_stale(is_empty() ? reinterpret_cast<u32*>(list_) : next_of(u32(head_)));
+    }
+    void take() {
+        const u64 value = is_empty() ? head_ : ((head_ >> 32) + 1) << 32 | next_;
+        found_ = compare_exchange_relaxed(list_, head_, value);
+    }
+    // 0: there was none, or another was quicker.
+    u32 item() const { return found_ == head_ ? u32(head_) : 0; }
+
+private:
+    bool is_empty() const { return u32(head_) == 0; }
+
+    u64* list_;
+    u64 head_, found_ = 0;
+    u32 next_ = 0;
+};
+
 template <class NextOf>
 inline void push(u64* list, u32 item, NextOf next_of) {
     for (u64 head = load_relaxed(list);;) {
@@ -81,6 +105,17 @@ inline Handle take_block(const Process& p, u64 size) {
     }
     if (block != 0) fetch_add(&system.in_use, bytes);
     return block;
+}
+
+// Where the caller's blocks of that size come from.
+inline u64* free_blocks(const Process& p, u64 size) {
+    return &system_of(p).free_lists[lane_shard() % heap_shards][class_of(size)];
+}
+// The block that `popped` got from there, or another; early too.
+inline Handle take_popped(const Process& p, const EarlyPop& popped, u64 size) {
+    if (popped.item() == 0) return take_block<true>(p, size);
+    fetch_add(&system_of(p).in_use, block_size(size));
+    return popped.item();
 }
 
 inline void fill_system(u8* to, u8 value, u64 count) {

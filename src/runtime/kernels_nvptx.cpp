@@ -4,19 +4,26 @@
 
 // Nothing but the kernels is visible from outside, so that what is not used is not there.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
-#include "runtime/state.h"
-// System calls, and what they need: small rather than fast, for the time it takes to assemble them.
-#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
-#include "runtime/wait.h"
-#pragma clang attribute pop
 #include "runtime/access.cpp"
 #include "runtime/bulk.cpp"
 #include "runtime/control.cpp"
 #include "runtime/interp.cpp"
 #include "runtime/move.h"
 #include "runtime/object.cpp"
+#include "runtime/state.h"
 #include "runtime/vector.cpp"
+#include "runtime/wait.h"
 #include "runtime/watch.h"
+#if GPURUN_RESIDENT
+// What processes come and go by.
+#include "runtime/pipes.cpp"
+#include "runtime/process_calls.cpp"
+#include "runtime/processes.cpp"
+#include "runtime/scheduler.cpp"
+#include "runtime/system.cpp"
+#endif
+// The rest of the system calls, and what they need: small rather than fast, for the time it takes
+// to assemble them.
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #include "runtime/contents.cpp"
 #include "runtime/descriptors.cpp"
@@ -25,12 +32,8 @@
 #include "runtime/gpu_calls.cpp"
 #include "runtime/path_calls.cpp"
 #include "runtime/paths.cpp"
-#include "runtime/pipes.cpp"
 #include "runtime/poll.cpp"
-#include "runtime/process_calls.cpp"
-#include "runtime/processes.cpp"
 #include "runtime/random.cpp"
-#include "runtime/system.cpp"
 #include "runtime/trace.cpp"
 #include "runtime/transfer.cpp"
 #include "runtime/wasix_calls.cpp"
@@ -38,7 +41,11 @@
 #include "runtime/growth.cpp"
 #include "runtime/mailbox.cpp"
 #include "runtime/programs.cpp"
-#include "runtime/scheduler.cpp"
+#else
+#include "runtime/pipes.cpp"
+#include "runtime/process_calls.cpp"
+#include "runtime/processes.cpp"
+#include "runtime/system.cpp"
 #endif
 #pragma clang attribute pop
 #if GPURUN_NATIVE || GPURUN_RESIDENT

@@ -9,13 +9,20 @@ u32* slot_words(const Machine& m, u64 page) {
     return reinterpret_cast<u32*>(m.pages + (page << page_shift));
 }
 
+void note_spare_taken(const Machine& m, ProgramEntry& program) {
+    fetch_add(&program.spare_count, ~u32{0});
+    fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+}
 // A page, or 0; early (arena.h).
 u64 take_spare(const Machine& m, ProgramEntry& program, u64& list) {
     const u32 page = pop<true>(&list, [&](u32 first) { return slot_words(m, first); });
-    if (page == 0) return 0;
-    fetch_add(&program.spare_count, ~u32{0});
-    fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
+    if (page != 0) note_spare_taken(m, program);
     return page;
+}
+// Which list of spares to look at first: where there are few, that of the last one given.
+u32 spare_shard(const ProgramEntry& program) {
+    return load_relaxed(&program.spare_count) < spare_shards ? load_relaxed(&program.last_shard)
+                                                             : lane_shard() % spare_shards;
 }
 
 // All slots that nobody uses go back to the page allocator.
@@ -51,8 +58,9 @@ u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
 }
 
 void give_slot(const Machine& m, ProgramEntry& program, u64 page) {
-    push(&program.spares[lane_shard() % spare_shards], u32(page),
-         [&](u32 given) { return slot_words(m, given); });
+    const u32 shard = lane_shard() % spare_shards;
+    push(&program.spares[shard], u32(page), [&](u32 given) { return slot_words(m, given); });
+    store_relaxed(&program.last_shard, shard);
     fetch_add(&program.spare_count, u32{1});
     fetch_add(&m.header->spare_pages, slot_pages(program));
 }
@@ -109,24 +117,55 @@ void link_child(const Machine& m, u32& list, u32 index) {
     store_relaxed(&list, index + 1);  // who is about to wait looks without the lock
 }
 
-}  // namespace
+// What a process is made of. 0: there is none.
+struct Parts {
+    u32 entry, task;  // indices
+    u64 page;         // of its slot
+    bool is_new;      // the slot
+    ResidentBlocks blocks;
+};
 
-namespace {
+// As it is mostly there, everything is taken at the same time; what is not, one by one.
+Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
+    const Process p = m.nobody();
+    EarlyPop entry(&m.header->free_processes), task(&m.header->free_tasks),
+        slot(&program.spares[spare_shard(program)]), block(free_blocks(p, sizeof(ProcessBlock))),
+        descriptors(free_blocks(p, ResidentBlocks::descriptor_bytes));
+    entry.look([&](u32 i) { return &m.process(i - 1).next_free; });
+    task.look([&](u32 i) { return &m.task(i - 1).next_free; });
+    slot.look([&](u32 page) { return slot_words(m, page); });
+    auto next_block = [&](u32 handle) { return at_handle<u32>(p, handle); };
+    block.look(next_block);
+    descriptors.look(next_block);
+    entry.take();
+    task.take();
+    slot.take();
+    block.take();
+    descriptors.take();
+    Parts parts{};
+    parts.entry = entry.item() != 0 ? entry.item() - 1 : take_process_entry(m);
+    parts.task = task.item() != 0 ? task.item() - 1 : take_task_entry(m);
+    if (slot.item() != 0) note_spare_taken(m, program);
+    parts.page = slot.item() != 0 ? slot.item() : take_slot(m, program, parts.is_new);
+    parts.blocks = {take_popped(p, block, sizeof(ProcessBlock)),
+                    take_popped(p, descriptors, ResidentBlocks::descriptor_bytes),
+                    string_bytes == 0 ? 0 : take_block<true>(p, string_bytes), string_bytes};
+    atomic_fence();  // what their last owners did to them is done
+    return parts;
+}
 
 // Without regard to those on their way out.
 Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const Process p = m.nobody();
     ProgramEntry& program = m.program(wanted.program);
-    index = take_process_entry(m);
-    if (index == 0) return Errno::again;
-    const u32 first = take_task_entry(m);
-    bool is_new = false;
-    const u64 page = first == 0 ? 0 : take_slot(m, program, is_new);
-    Handle block =
-        page == 0 ? 0 : begin_resident(p, wanted.arguments.size + wanted.environment.size);
-    if (block == 0) atomic_fence();  // begin_resident's, which is for all that was taken
+    const Parts parts = take_parts(m, program, wanted.arguments.size + wanted.environment.size);
+    index = parts.entry;
+    const u32 first = parts.task;
+    const u64 page = parts.page;
+    const bool is_new = parts.is_new;
+    Handle block = begin_resident(p, parts.blocks);
     const u32 pid = next_pid(m, m.process(index).pid, index);
-    if (block == 0 || !fill_block(p, block, wanted)) {
+    if (index == 0 || first == 0 || page == 0 || block == 0 || !fill_block(p, block, wanted)) {
         if (block != 0) {
             // Nobody else has seen it.
             ProcessBlock* me = at_handle<ProcessBlock>(p, block);
@@ -137,8 +176,8 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
         if (page != 0 && is_new) PageAllocator(m).give(page, slot_pages(program));
         if (page != 0 && !is_new) give_slot(m, program, page);
         if (first != 0) give_task_entry(m, first);
-        give_process_entry(m, index);
-        return first == 0 ? Errno::again : Errno::nomem;
+        if (index != 0) give_process_entry(m, index);
+        return index == 0 || first == 0 ? Errno::again : Errno::nomem;
     }
     at_handle<ProcessBlock>(p, block)->id =
         wanted.parent == host_parent ? wanted.request : pid | 1u << 31;

@@ -546,28 +546,23 @@ void free_stream(const Owner& owner, Handle& stream) {
 
 }  // namespace
 
-Handle begin_resident(const Process& p, u32 string_bytes) {
-    constexpr u32 first_capacity = 16;
-    constexpr u64 descriptor_bytes = first_capacity * sizeof(Descriptor);
-    const Handle block = take_block<true>(p, sizeof(ProcessBlock)),
-                 descriptors = take_block<true>(p, descriptor_bytes),
-                 strings = string_bytes == 0 ? 0 : take_block<true>(p, string_bytes);
-    atomic_fence();  // what was done to them is done
-    if (block == 0 || descriptors == 0 || (strings == 0 && string_bytes != 0)) {
-        give_block(p, block, sizeof(ProcessBlock));
-        give_block(p, descriptors, descriptor_bytes);
-        give_block(p, strings, string_bytes);
+Handle begin_resident(const Process& p, const ResidentBlocks& blocks) {
+    if (blocks.block == 0 || blocks.descriptors == 0 ||
+        (blocks.strings == 0 && blocks.string_bytes != 0)) {
+        give_block(p, blocks.block, sizeof(ProcessBlock));
+        give_block(p, blocks.descriptors, ResidentBlocks::descriptor_bytes);
+        give_block(p, blocks.strings, blocks.string_bytes);
         return 0;
     }
-    fill_system(at_handle<u8>(p, block), 0, block_size(sizeof(ProcessBlock)));
-    ProcessBlock* me = at_handle<ProcessBlock>(p, block);
+    fill_system(at_handle<u8>(p, blocks.block), 0, block_size(sizeof(ProcessBlock)));
+    ProcessBlock* me = at_handle<ProcessBlock>(p, blocks.block);
     me->next_inode = u64{1} << 32;
     me->file_users = 1;
-    me->descriptors = descriptors;
-    me->descriptor_capacity = first_capacity;
-    me->strings = strings;
-    me->string_bytes = string_bytes;
-    return block;
+    me->descriptors = blocks.descriptors;
+    me->descriptor_capacity = ResidentBlocks::first_descriptors;
+    me->strings = blocks.strings;
+    me->string_bytes = blocks.string_bytes;
+    return blocks.block;
 }
 
 void close_descriptors(const Process& p, Handle block) {

@@ -143,9 +143,17 @@ void end_waits(const Owner& owner, Handle pipe);
 
 // From the lowest free descriptor on; the block has its roots.
 void open_preopens(const Owner& owner);
-// What one of a resident machine has: room for strings, no descriptors and no roots yet. 0: no
-// memory. Fences, for whatever the caller took early (arena.h) too.
-Handle begin_resident(const Process& p, u32 string_bytes);
+// What one of a resident machine has: room for strings, no descriptors and no roots yet.
+struct ResidentBlocks {
+    static constexpr u32 first_descriptors = 16;
+    static constexpr u64 descriptor_bytes = first_descriptors * sizeof(Descriptor);
+
+    Handle block, descriptors;
+    Handle strings;  // 0 if there are no bytes of them
+    u32 string_bytes;
+};
+// The first of them, made ready; 0 if there was no memory for one: then the others are given back.
+Handle begin_resident(const Process& p, const ResidentBlocks& blocks);
 // Its descriptors, and then everything.
 void close_descriptors(const Process& p, Handle block);
 void end_resident(const Process& p, Handle block);

@@ -97,7 +97,10 @@ struct alignas(64) SmallMachine {
         process.slot_at = u64(i < 4 ? i : 3) << page_shift;
         process.first_task = i + 1;
         process.tasks = 1;
-        process.block = begin_resident(machine().nobody(), 0);
+        const Process nobody = machine().nobody();
+        process.block =
+            begin_resident(nobody, {take_block(nobody, sizeof(ProcessBlock)),
+                                    take_block(nobody, ResidentBlocks::descriptor_bytes), 0, 0});
         block_of(i)->entry = i;
         header.alive++;
         tasks[i].state = TaskState::running;
