@@ -28,9 +28,8 @@ inline bool is_base(const Process& p, Handle handle) {
 }
 
 inline u32 class_of(u64 size) {
-    u32 size_class = 0;
-    while ((least_block << size_class) < size) size_class++;
-    return size_class;
+    constexpr u32 least_bits = 64 - __builtin_clzll(least_block - 1);
+    return size <= least_block ? 0 : 64 - u32(__builtin_clzll(size - 1)) - least_bits;
 }
 inline u64 block_size(u64 size) { return least_block << class_of(size); }
 

@@ -14,9 +14,11 @@ u32 find_program(const Machine& m, const u8* name, u32 length) {
                 u32(ProgramState::ready) ||
             program.info.name_length != length)
             continue;
-        u32 same = 0;
-        while (same < length && program.info.name[same] == load_bytes<u8>(name + same)) same++;
-        if (same == length) return i;
+        // All bytes are on their way at the same time.
+        u32 difference = 0;
+        for (u32 at = 0; at < length; at++)
+            difference |= program.info.name[at] ^ load_bytes<u8>(name + at);
+        if (difference == 0) return i;
     }
     return max_programs;
 }
@@ -39,7 +41,7 @@ Errno inherit(const Call& call, const Owner& parent, const Owner& child, const I
     if (what.count == ~u32{0}) {
         if (Errno error = inherit_all(call, parent, child, what, lock); error != Errno::success)
             return error;
-    } else {
+    } else if (system_of(call.p).preopen_count != 0) {
         // Preopens stay where they are, unless something else is put there.
         for (u32 fd = 0; fd < parent.me->descriptor_count; fd++) {
             const Descriptor& file = at_handle<Descriptor>(call.p, parent.me->descriptors)[fd];
@@ -64,7 +66,8 @@ Errno inherit(const Call& call, const Owner& parent, const Owner& child, const I
         Errno error = inherit_descriptor(parent, what.streams[i], child, i, &lock);
         if (error != Errno::success) return error;
     }
-    if (what.fd_op_count != 0) lock.take();
+    if (what.fd_op_count == 0) return Errno::success;
+    lock.take();
     return apply_fd_ops(call, child, what.fd_ops, what.fd_op_count);
 }
 

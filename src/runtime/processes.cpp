@@ -130,18 +130,21 @@ Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
     const Process p = m.nobody();
     EarlyPop entry(&m.header->free_processes), task(&m.header->free_tasks),
         slot(&program.spares[spare_shard(program)]), block(free_blocks(p, sizeof(ProcessBlock))),
-        descriptors(free_blocks(p, ResidentBlocks::descriptor_bytes));
+        descriptors(free_blocks(p, ResidentBlocks::descriptor_bytes)),
+        strings(free_blocks(p, string_bytes));
     entry.look([&](u32 i) { return &m.process(i - 1).next_free; });
     task.look([&](u32 i) { return &m.task(i - 1).next_free; });
     slot.look([&](u32 page) { return slot_words(m, page); });
     auto next_block = [&](u32 handle) { return at_handle<u32>(p, handle); };
     block.look(next_block);
     descriptors.look(next_block);
+    strings.look(next_block);
     entry.take();
     task.take();
     slot.take();
     block.take();
     descriptors.take();
+    if (string_bytes != 0) strings.take();
     Parts parts{};
     parts.entry = entry.item() != 0 ? entry.item() - 1 : take_process_entry(m);
     parts.task = task.item() != 0 ? task.item() - 1 : take_task_entry(m);
@@ -149,7 +152,7 @@ Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
     parts.page = slot.item() != 0 ? slot.item() : take_slot(m, program, parts.is_new);
     parts.blocks = {take_popped(p, block, sizeof(ProcessBlock)),
                     take_popped(p, descriptors, ResidentBlocks::descriptor_bytes),
-                    string_bytes == 0 ? 0 : take_block<true>(p, string_bytes), string_bytes};
+                    string_bytes == 0 ? 0 : take_popped(p, strings, string_bytes), string_bytes};
     atomic_fence();  // what their last owners did to them is done
     return parts;
 }
