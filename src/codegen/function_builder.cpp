@@ -373,8 +373,8 @@ void FunctionBuilder::begin_called() {
     b_.CreateBr(block(0));
 }
 
-// The heads of the loops around each entry. Loops nest, and what they go round is one piece of
-// code.
+// The heads of the loops around each entry. A loop is one piece of code, up to its last way back; one
+// that begins within another may end behind it.
 void FunctionBuilder::find_ways() {
     struct Loop {
         u32 block, head, end;
@@ -394,12 +394,12 @@ void FunctionBuilder::find_ways() {
 void FunctionBuilder::begin_resumed() {
     find_ways();
     bool has_handlers = false, has_ways = false;
-    std::vector<u32> all;
+    std::vector<EntryWay> all;
     for (u32 i = 0; i < entries_.size(); i++) {
         has_handlers |= !flow_.blocks()[flow_.block_at(entries_[i])].handlers.empty();
         has_ways |= !ways_[i].empty();
         resumes_.push_back(new_block("resume"));
-        all.push_back(i);
+        all.push_back({i, 0});
     }
     if (has_handlers) {
         rp_variable_ = new_variable(b_.getPtrTy(), "rp_now");
@@ -414,19 +414,21 @@ void FunctionBuilder::begin_resumed() {
     branch_rarely(b_.CreateICmpNE(number, this->number(0)), resumed, called);
     b_.SetInsertPoint(resumed);
     runtime("native_set_entry", {context_, this->number(0)});
-    go_to_entries(number, all, 0);
+    go_to_entries(number, all);
     for (u32 i = 0; i < entries_.size(); i++) build_resume(i);
     b_.SetInsertPoint(called);
     if (entry_) b_.CreateStore(this->number(0), entry_);
 }
 
 // By `number` to one of these, whose ways have gone so far. Ends the block.
-void FunctionBuilder::go_to_entries(Value* number, std::span<const u32> entries, usize depth) {
+void FunctionBuilder::go_to_entries(Value* number, std::span<const EntryWay> entries) {
     BasicBlock* nowhere = new_block("nowhere");
     llvm::SwitchInst* which = b_.CreateSwitch(number, nowhere, u32(entries.size()));
-    for (u32 i : entries)
-        which->addCase(b_.getInt32(i + 1),
-                       depth < ways_[i].size() ? block(ways_[i][depth]) : resumes_[i]);
+    for (auto [entry, passed] : entries) {
+        const std::vector<u32>& way = ways_[entry];
+        which->addCase(b_.getInt32(entry + 1),
+                       passed < way.size() ? block(way[passed]) : resumes_[entry]);
+    }
     b_.SetInsertPoint(nowhere);
     b_.CreateUnreachable();
 }
@@ -517,21 +519,19 @@ void FunctionBuilder::build_block(u32 number) {
 
 // Every turn takes from the quantum what the interpreter would.
 void FunctionBuilder::build_loop_head(const FlowBlock& head) {
-    // Entries within the loop, and how far their ways have gone.
-    std::vector<u32> within;
-    usize depth = 0;
+    // Entries within the loop: one may be farther on its way than another.
+    std::vector<EntryWay> within;
     for (u32 i = 0; i < ways_.size(); i++) {
         auto found = std::ranges::find(ways_[i], flow_.block_at(head.begin));
         if (found == ways_[i].end()) continue;
-        within.push_back(i);
-        depth = usize(found - ways_[i].begin()) + 1;
+        within.push_back({i, usize(found - ways_[i].begin()) + 1});
     }
     if (!within.empty()) {
         Value* number = load(entry_);
         BasicBlock *on_way = new_block("on_way"), *here = new_block("here");
         branch_rarely(b_.CreateICmpNE(number, this->number(0)), on_way, here);
         b_.SetInsertPoint(on_way);
-        go_to_entries(number, within, depth);
+        go_to_entries(number, within);
         b_.SetInsertPoint(here);
         b_.CreateStore(this->number(0), entry_);
     }

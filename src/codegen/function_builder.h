@@ -86,8 +86,13 @@ private:
     void begin_resumed();
     void build_resume(u32 entry);
     void resume_word(u32 slot, Held held);
+    // An entry, and how many of the heads on its way are passed.
+    struct EntryWay {
+        u32 entry;
+        usize passed;
+    };
     void find_ways();
-    void go_to_entries(Value* number, std::span<const u32> entries, usize depth);
+    void go_to_entries(Value* number, std::span<const EntryWay> entries);
     void meet_successors();
     BasicBlock* block(u32 number);
     void build_block(u32 number);
