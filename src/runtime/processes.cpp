@@ -27,7 +27,8 @@ u32 spare_shard(const ProgramEntry& program) {
 
 // All slots that nobody uses go back to the page allocator.
 void give_spares(const Machine& m) {
-    for (u32 i = 0; i < max_programs; i++) {
+    const u32 count = load_shared(&m.header->programs_used);
+    for (u32 i = 0; i < count; i++) {
         ProgramEntry& program = m.program(i);
         if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready))
             continue;
