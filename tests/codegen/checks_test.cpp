@@ -8,29 +8,51 @@
 namespace gpurun::test {
 namespace {
 
-// Of each access of function 0 how many bytes it checks, and the bits of the address; '!' if it is
-// done as aligned then.
-std::string checks(const std::string& body, bool wants_alignment = false, bool is_metered = false) {
+struct Options {
+    bool wants_alignment = false, is_metered = false;
+};
+
+// What `told` says of each access of a function with this body, by its check.
+template <class Told>
+std::string of_accesses(const std::string& body, Options options, Told told) {
     const std::string text =
         "(module (memory 1) (func (param $p i32) (param $q i32) " + body + "))";
     auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
     if (!module) return module.error().to_string();
-    auto code = translate::translate(**module, {.metered = is_metered});
+    auto code = translate::translate(**module, {.metered = options.is_metered});
     if (!code) return code.error().to_string();
     const translate::CodeEffects effects(**module, *code);
     const codegen::Flow flow(effects, 0, code->entries[0], code->instantiate);
-    const codegen::Checks found(flow, effects, 0, wants_alignment);
+    const codegen::Checks found(flow, effects, 0, options.wants_alignment);
     std::string made;
     translate::Effects e;
     for (u32 at = code->entries[0]; at < code->instantiate; at += e.words) {
         effects.look(at, e);
-        const codegen::Checks::Access* access = found.access(at);
-        if (!access) continue;
-        const codegen::Checks::Check check = found.check(at);
-        made += format("%s%llu", made.empty() ? "" : " ", (unsigned long long)check.end);
-        if (wants_alignment) made += format("/%u%s", check.mask, access->is_aligned ? "!" : "");
+        if (const codegen::Checks::Access* access = found.access(at))
+            made += told(*access, found.check(at));
     }
     return made;
+}
+
+// How many bytes each checks, and the bits of the address; '!' if it is done as aligned then.
+std::string checks(const std::string& body, Options options = {}) {
+    const std::string made = of_accesses(
+        body, options,
+        [&](const codegen::Checks::Access& access, const codegen::Checks::Check& check) {
+            std::string one = format(" %llu", (unsigned long long)check.end);
+            if (options.wants_alignment)
+                one += format("/%u%s", check.mask, access.is_aligned ? "!" : "");
+            return one;
+        });
+    return made.substr(made.starts_with(' '));
+}
+
+// Which stores note where they write: '!', or '.' if one before has done so.
+std::string notes(const std::string& body) {
+    return of_accesses(body, {},
+                       [](const codegen::Checks::Access& access, const codegen::Checks::Check&) {
+                           return !access.is_store ? "" : access.is_noted ? "." : "!";
+                       });
 }
 
 TEST(Checks, OfOneAddressAreTheFirstOnes) {
@@ -67,42 +89,24 @@ TEST(Checks, AreNotKnownInALoop) {
 
 TEST(Checks, AlignmentIsWhatTheInstructionSays) {
     for (bool is_metered : {false, true}) {
-        EXPECT_EQ(checks("(drop (i32.load (local.get $p))) (drop (i64.load (local.get $p)))", true,
-                         is_metered),
-                  "8/7! 0/0!");
+        const Options options{.wants_alignment = true, .is_metered = is_metered};
+        EXPECT_EQ(
+            checks("(drop (i32.load (local.get $p))) (drop (i64.load (local.get $p)))", options),
+            "8/7! 0/0!");
         EXPECT_EQ(checks("(drop (i32.load align=2 (local.get $p)))"
                          "(drop (i32.load (local.get $p)))"
                          "(drop (i32.load16_u (local.get $p)))",
-                         true, is_metered),
+                         options),
                   "4/3 0/0! 0/0!");
         EXPECT_EQ(checks("(drop (i32.load offset=2 (local.get $p)))"
                          "(drop (i32.load offset=100000 (local.get $p)))"
                          "(drop (i32.load8_u offset=3 (local.get $p)))",
-                         true, is_metered),
+                         options),
                   "100004/3 0/0! 0/0!");
     }
 }
 
-// Which stores note where they write: for a later one, the first may do.
 TEST(Checks, NotesReachAsFarAsTheyAreGoodFor) {
-    auto notes = [](const std::string& body) {
-        const std::string text = "(module (memory 1) (func (param $p i32) " + body + "))";
-        auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
-        if (!module) return module.error().to_string();
-        auto code = translate::translate(**module, {});
-        if (!code) return code.error().to_string();
-        const translate::CodeEffects effects(**module, *code);
-        const codegen::Flow flow(effects, 0, code->entries[0], code->instantiate);
-        const codegen::Checks found(flow, effects, 0, false);
-        std::string made;
-        translate::Effects e;
-        for (u32 at = code->entries[0]; at < code->instantiate; at += e.words) {
-            effects.look(at, e);
-            const codegen::Checks::Access* access = found.access(at);
-            if (access && access->is_store) made += access->is_noted ? '.' : '!';
-        }
-        return made;
-    };
     auto store = [](u32 offset) {
         return format("(i32.store offset=%u (local.get $p) (i32.const 0))", offset);
     };
