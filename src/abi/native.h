@@ -4,7 +4,8 @@
 // caller's record (rp), and its arguments; it returns a status and its results. It writes neither
 // frame nor records while it runs. Where it stops it *leaves*: it writes the slots that are live
 // into its frame and, if it is the innermost, its position into the thread's words; whoever called
-// it writes its own slots, and the record of the call, and returns the same status.
+// it writes its own slots, and the record of the call, and returns the same status. What the other
+// slots hold then is anything: neither tier reads them before they are written.
 #pragma once
 
 #include "base/ints.h"

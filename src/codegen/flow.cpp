@@ -2,6 +2,7 @@
 #include "codegen/flow.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 
 #include "base/check.h"
@@ -62,6 +63,12 @@ void SlotSet::remove_from(u32 slot) {
     if (slot / 64 >= bits_.size()) return;
     bits_[slot / 64] &= (u64{1} << slot % 64) - 1;
     std::fill(bits_.begin() + slot / 64 + 1, bits_.end(), 0);
+}
+
+u32 SlotSet::count() const {
+    u32 found = 0;
+    for (u64 bits : bits_) found += u32(std::popcount(bits));
+    return found;
 }
 
 bool SlotSet::add_all(const SlotSet& other) {
@@ -305,6 +312,14 @@ void Flow::follow_liveness() {
             work.push_back(source);
         }
     }
+}
+
+u32 Flow::most_live() const {
+    u32 most = 0;
+    for (const FlowBlock& block : blocks_)
+        if (!block.states.empty())
+            for (const SlotSet& live : live_before(block)) most = std::max(most, live.count());
+    return most;
 }
 
 }  // namespace gpurun::codegen

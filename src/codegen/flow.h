@@ -36,6 +36,7 @@ public:
     void add(u32 slot) { bits_[slot / 64] |= u64{1} << slot % 64; }
     void remove(u32 slot) { bits_[slot / 64] &= ~(u64{1} << slot % 64); }
     void remove_from(u32 slot);
+    u32 count() const;
     // Whether it became larger.
     bool add_all(const SlotSet& other);
 
@@ -69,6 +70,8 @@ public:
     SlotSet live_during(const translate::Effects& e, const SlotSet& after,
                         const std::vector<u32>& handlers) const;
     SlotSet live_after(const FlowBlock& block) const;
+    // The most slots that are live at once.
+    u32 most_live() const;
 
     // Changes `states` and `handlers` as the instruction does.
     void apply(const translate::Effects& e, u32 position, SlotStates& states,

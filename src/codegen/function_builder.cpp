@@ -17,8 +17,11 @@ using translate::Effects;
 
 namespace {
 
-// A cold block is fed from so many places at the most: what each adds to it is bounded.
+// A cold block is fed from so many places at the most: what each adds to it is bounded. All that
+// any of them has live is there at once, and on GPUs that is dear: so many slots, or twice as many
+// as its first place has.
 constexpr usize sites_per_block = 128;
+constexpr u32 slots_per_block = 256;
 constexpr u32 no_limit = ~u32{0};
 
 }  // namespace
@@ -207,13 +210,13 @@ void FunctionBuilder::zero_variables(BasicBlock* block, const SlotStates* states
 // Ends the block: goes to a cold block with what is live.
 void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotSet& live,
                             u32 limit) {
-    if (cold.sites.size() % sites_per_block == 0) cold.blocks.push_back(new_block("cold"));
     Value* where = b_.CreateSub(position, number(flow_.begin()));
     where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
     const u32 is_caller = &cold == &callers_ ? native_caller_bit : 0;
     where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | is_caller));
     Value* quantum = has_loops_ ? load(quantum_) : nullptr;
     Site site{b_.GetInsertBlock(), where, quantum, load(dirty_), limit, {}};
+    SlotSet slots(flow_.slots());
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
         if (!live.has(slot) || states_[slot] == Held::nothing) {
             slot++;
@@ -222,9 +225,25 @@ void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotS
         SlotValue place = value_around(states_, slot);
         site.values.push_back({place, read(place.slot, place.words)});
         slot = place.slot + place.words;
+        for (u32 i = place.slot; i < slot; i++) slots.add(i);
     }
-    b_.CreateBr(cold.blocks.back());
-    cold.sites.push_back(std::move(site));
+    ColdBlock* to = block_with_room(cold, slots);
+    if (!to) {
+        cold.push_back(
+            {new_block("cold"), {}, slots, std::max(slots_per_block, 2 * slots.count())});
+        to = &cold.back();
+    }
+    b_.CreateBr(to->block);
+    to->sites.push_back(std::move(site));
+    to->slots.add_all(slots);
+}
+
+// The newest, or none.
+FunctionBuilder::ColdBlock* FunctionBuilder::block_with_room(Cold& cold, const SlotSet& slots) {
+    if (cold.empty() || cold.back().sites.size() == sites_per_block) return nullptr;
+    SlotSet all = cold.back().slots;
+    all.add_all(slots);
+    return all.count() <= cold.back().most_slots ? &cold.back() : nullptr;
 }
 
 void FunctionBuilder::leave_here(NativeStatus s) {
@@ -244,11 +263,8 @@ void FunctionBuilder::finish_sites() {
     BasicBlock* last = new_block("left");
     std::vector<Left> lefts;
     for (Cold* cold : {&entering_, &innermost_, &callers_})
-        for (usize i = 0; i < cold->blocks.size(); i++) {
-            const usize first = i * sites_per_block;
-            const usize count = std::min(sites_per_block, cold->sites.size() - first);
-            lefts.push_back(build_cold(cold->blocks[i], ArrayRef(cold->sites).slice(first, count),
-                                       cold == &callers_));
+        for (const ColdBlock& from : *cold) {
+            lefts.push_back(build_cold(from.block, from.sites, cold == &callers_));
             b_.CreateBr(last);
         }
     b_.SetInsertPoint(last);
@@ -373,8 +389,8 @@ void FunctionBuilder::begin_called() {
     b_.CreateBr(block(0));
 }
 
-// The heads of the loops around each entry. A loop is one piece of code, up to its last way back; one
-// that begins within another may end behind it.
+// The heads of the loops around each entry. A loop is one piece of code, up to its last way back;
+// one that begins within another may end behind it.
 void FunctionBuilder::find_ways() {
     struct Loop {
         u32 block, head, end;

@@ -41,10 +41,13 @@ private:
 
     // Places that leave, and those whose callee has left: for the latter a record is due. Each has
     // cold blocks of its own.
-    struct Cold {
+    struct ColdBlock {
+        BasicBlock* block;
         std::vector<Site> sites;
-        std::vector<BasicBlock*> blocks;
+        SlotSet slots;  // that any of them has live
+        u32 most_slots;
     };
+    using Cold = std::vector<ColdBlock>;
 
     // The end of a cold block, and what is known there.
     struct Left {
@@ -75,6 +78,7 @@ private:
 
     // ---- leaving
     void leave(Cold& cold, Value* status, Value* position, const SlotSet& live, u32 limit);
+    static ColdBlock* block_with_room(Cold& cold, const SlotSet& slots);
     void leave_here(NativeStatus s);
     void leave_if(Value* condition, NativeStatus s);
     void finish_sites();

@@ -19,9 +19,9 @@ constexpr u64 max_function_words = 30'000;
 static_assert(max_function_words < native_most_words);
 constexpr u64 max_function_cells = u64{1} << 24;  // words times slots
 constexpr usize max_params = 100, max_results = 20;
-// On a GPU, where whatever finds no register is on a small stack.
-constexpr usize max_gpu_params = 32;
-constexpr u32 max_gpu_slots = 512;
+// That are live at once on a GPU, where whatever finds no register is on a small stack: assemblers
+// want up to 10 bytes for each, and device/cuda_native.cpp has what they may take.
+constexpr u32 max_gpu_live = 160;
 
 constexpr const char* table_name = "gpurun_functions";
 
@@ -47,9 +47,9 @@ Program::Program(const wasm::Module& m, const translate::Code& c, bool for_gpu)
                             type.results.size() <= max_results && words <= max_function_words &&
                             handlers <= native_most_handlers &&
                             words * c_of(c.words[begin_of(func)]) <= max_function_cells;
-        if (for_gpu)
-            is_compiled[func] = is_compiled[func] && type.params.size() <= max_gpu_params &&
-                                c_of(c.words[begin_of(func)]) <= max_gpu_slots;
+        if (for_gpu && is_compiled[func] && c_of(c.words[begin_of(func)]) > max_gpu_live)
+            is_compiled[func] =
+                Flow(effects, func, begin_of(func), end_of(func)).most_live() <= max_gpu_live;
     }
 }
 

@@ -1,6 +1,7 @@
 // Images for NVIDIA's GPUs: facts of the PTX that matter.
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "codegen/codegen.h"
 #include "engine/load.h"
 
@@ -101,14 +102,35 @@ TEST(Nvptx, ThereAreNoJumpTables) {
     EXPECT_EQ(text.find("brx"), std::string::npos);
 }
 
-// What would take much of a small stack.
-TEST(Nvptx, LargeFramesStayInTheInterpreter) {
-    std::string locals;
+// What would take much of a small stack: not slots, but those that are live together.
+TEST(Nvptx, FunctionsWithMuchThatIsLiveStayInTheInterpreter) {
+    auto sets = [](u32 first, u32 end) {
+        std::string made;
+        for (u32 i = first; i < end; i++)
+            made += format("(local.set %u (i32.load offset=%u (local.get 0)))", i, 4 * i);
+        return made;
+    };
+    auto stores = [](u32 first, u32 end) {
+        std::string made;
+        for (u32 i = first; i < end; i++)
+            made += format("(i32.store offset=%u (local.get 0) (local.get %u))", 4 * i, i);
+        return made;
+    };
+    std::string locals, few, params, gets;
     for (u32 i = 0; i < 600; i++) locals += " i32";
-    const std::string text = ptx(codegen::Target::cuda_burst,
-                                 "(module (func (local" + locals + ")) (func (local i32)))");
+    for (u32 i = 1; i < 600; i++) few += sets(i, i + 1) + stores(i, i + 1);
+    for (u32 i = 0; i < 40; i++) {
+        params += " i64";
+        gets += format("(i64.store (i32.const 0) (local.get %u))", i);
+    }
+    const std::string head = "(func (param i32) (local" + locals + ") ";
+    const std::string text =
+        ptx(codegen::Target::cuda_burst, "(module (memory 1) " + head + sets(1, 250) +
+                                             stores(1, 250) + ") " + head + few + ") (func (param" +
+                                             params + ") " + gets + "))");
     EXPECT_EQ(function(text, "f0"), "");
     EXPECT_NE(function(text, "f1"), "");
+    EXPECT_NE(function(text, "f2"), "");
 }
 
 }  // namespace
