@@ -34,7 +34,9 @@ struct Signals {
     std::condition_variable has_changed;  // for whoever drives the machine
     // The mutex's.
     u32 threads = 0;
-    bool is_asked = false;  // the listener sleeps until the bell is no longer `seen`, or will
+    std::function<void()> answer;
+    bool is_answering = false;  // the listener, without the mutex
+    bool is_asked = false;      // the listener sleeps until the bell is no longer `seen`, or will
     u32 seen = 0;
     bool is_woken = false;
     bool is_launched = false;  // the other thread sleeps until the launch has ended, or will
@@ -74,6 +76,7 @@ struct Signals {
             lock.lock();
             is_asked = false;
             if (status != 0) bell_status = status;
+            if (status == 0 && answer) answer_bell(lock);
             has_changed.notify_all();
         }
         end_thread();
@@ -100,6 +103,16 @@ struct Signals {
     }
 
 private:
+    // To wake another thread for that would take a good part of what the bell takes.
+    void answer_bell(std::unique_lock<std::mutex>& lock) {
+        is_answering = true;
+        const std::function<void()> now = answer;
+        lock.unlock();
+        now();
+        lock.lock();
+        is_answering = false;
+    }
+
     std::unique_lock<std::mutex> begin_thread() {
         cuda::Status status = driver.context_set(context);
         std::unique_lock lock(mutex);
@@ -223,6 +236,13 @@ public:
         }
         s.is_woken = false;
         return device_.check_end(s.bell_status, "waiting for the bell");
+    }
+
+    void set_answer(std::function<void()> answer) override {
+        std::unique_lock lock(signals_->mutex);
+        signals_->answer = std::move(answer);
+        if (!signals_->answer)
+            signals_->has_changed.wait(lock, [&] { return !signals_->is_answering; });
     }
 
     void set_spin(std::chrono::microseconds time) override { spin_ = time; }

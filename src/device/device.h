@@ -188,6 +188,10 @@ public:
     // `deadline`. A wake() that nobody waited for ends the next wait at once.
     virtual Result<void> wait(u32 seen,
                               std::optional<std::chrono::steady_clock::time_point> deadline) = 0;
+    // What is done as soon as the bell rings while wait() sleeps, if that is woken by a thread of
+    // the machine's own: by that thread, before it wakes anybody. Empty: nothing, and when this
+    // returns nobody is at it any more. Not to be called from it.
+    virtual void set_answer(std::function<void()> answer) = 0;
     // How long wait() looks at the bell before it sleeps; not at all unless told.
     virtual void set_spin(std::chrono::microseconds time) = 0;
     virtual void wake() = 0;

@@ -158,6 +158,8 @@ Result<void> Resident::boot() {
     mailbox_.emplace(machine_->mailbox());
     mailbox_->set_share(options_.share);
     machine_->set_spin(options_.spin);
+    // What goes wrong with it stays, for the pump.
+    machine_->set_answer([this] { (void)take_messages(); });
     booted_ = steady_clock::now();
     cpu_at_boot_ = cpu_seconds();
     return {};
@@ -188,6 +190,7 @@ Result<void> Resident::stop() {
     if (mailbox_) mailbox_->set_stop(stop_park);
     if (machine_) machine_->wake();
     if (thread_.joinable()) thread_.join();
+    if (machine_) machine_->set_answer({});
     {
         std::lock_guard lock(mutex_);
         changed_.notify_all();
@@ -416,11 +419,18 @@ Result<bool> Resident::goes_on() {
 }
 
 Result<void> Resident::take_messages() {
-    for (;;) {
-        std::optional<host::Message> message = TRY(mailbox_->take());
-        if (!message) return {};
-        TRY(handle(*message));
-    }
+    std::lock_guard lock(taking_);
+    auto take_all = [&]() -> Result<void> {
+        for (;;) {
+            std::optional<host::Message> message = TRY(mailbox_->take());
+            if (!message) return {};
+            TRY(handle(*message));
+        }
+    };
+    if (taking_failed_) return *taking_failed_;
+    Result<void> taken = take_all();
+    if (!taken) taking_failed_ = taken.error();
+    return taken;
 }
 
 Result<void> Resident::handle(const host::Message& message) {

@@ -114,8 +114,8 @@ public:
     // There and back.
     Result<std::chrono::nanoseconds> ping();
 
-    // A stream that processes write to. `write` is called by the machine's thread; false: nobody
-    // reads it any more, and it is not called again.
+    // A stream that processes write to. `write` is called by threads of the machine, one at a time;
+    // false: nobody reads it any more, and it is not called again.
     Result<u32> open_output(std::function<Result<bool>(std::string_view bytes)> write, Use use);
     // One that they read: these bytes; or what `read` brings, called by a thread of its own ahead
     // of what is read, as host::Streams has it.
@@ -225,6 +225,10 @@ private:
     std::mutex loading_;  // whoever has it takes in all programs that are ready
     std::chrono::steady_clock::time_point booted_;
     double cpu_at_boot_ = 0;
+
+    // Whoever takes messages handles them, so that they stay in their order.
+    std::mutex taking_;
+    std::optional<Error> taking_failed_;  // there will be no more
 
     // Its own: who sends. What waits for room goes before what comes later.
     std::mutex sending_;

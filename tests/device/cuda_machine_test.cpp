@@ -165,6 +165,38 @@ TEST_F(CudaMachineTest, DeadlineEndsWait) {
     EXPECT_LT(milliseconds_of_wait(bell(), 10ms), 5000);
 }
 
+// Whoever waits finds it done; nobody does it once it is not wanted any more.
+TEST_F(CudaMachineTest, TheBellIsAnsweredBeforeTheWaitEnds) {
+    make();
+    std::atomic<u32> answers = 0, answered = 0;
+    machine->set_answer([&] {
+        answers++;
+        std::this_thread::sleep_for(1ms);
+        answered = bell();
+    });
+    launch();
+    u32 ended_early = 0;
+    for (u32 i = 0; i < 20; i++) {
+        const u32 seen = bell();
+        std::thread waiting([&] {
+            (void)milliseconds_of_wait(seen, 10s);
+            ended_early += answered == seen;
+        });
+        std::this_thread::sleep_for(5ms);
+        send(i % 2 == 0 ? ring_me : ring_me + 1);
+        waiting.join();
+        ASSERT_NE(bell(), seen);
+    }
+    EXPECT_GT(answers, 0u);
+    EXPECT_LT(ended_early, 10u);  // by threads that came to wait when it had rung
+    (void)milliseconds_of_wait(bell(), 2ms);
+    send(leave);
+    machine->set_answer({});
+    const u32 before = answers;
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(answers, before);
+}
+
 TEST_F(CudaMachineTest, WakeEndsWait) {
     make();
     launch();

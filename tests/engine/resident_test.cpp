@@ -60,6 +60,7 @@ public:
             std::this_thread::sleep_for(std::chrono::microseconds(100));
         return {};
     }
+    void set_answer(std::function<void()>) override {}
     void set_spin(std::chrono::microseconds) override {}
     void wake() override { woken_ = true; }
     Result<bool> has_parked() override { return has_parked_.load(); }

@@ -91,6 +91,9 @@ public:
                       std::optional<std::chrono::steady_clock::time_point> deadline) override {
         return inner_->wait(seen, deadline);
     }
+    void set_answer(std::function<void()> answer) override {
+        inner_->set_answer(std::move(answer));
+    }
     void set_spin(std::chrono::microseconds time) override { inner_->set_spin(time); }
     void wake() override { inner_->wake(); }
     Result<bool> has_parked() override {
