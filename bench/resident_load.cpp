@@ -137,8 +137,11 @@ void run_machine(const gpu::Device& device, const Options& options, Checks& chec
     const bool is_cpu = device.id().starts_with("cpu");
     // Guests' instructions are the host's own there, and its clock goes on while it is stopped.
     const bool is_strict = options.is_strict && !is_cpu;
-    const std::map<std::string, uint64_t> calls = device.driver_calls();
     const Programs programs = load_programs(machine, options);
+    // It is launched with its first programs, once they are there; what is called from when it
+    // answers until it is told to end is what it takes to run.
+    machine.ping();
+    const std::map<std::string, uint64_t> calls = device.driver_calls();
 
     JsonObject latency;
     const std::string count = std::to_string(options.samples);
