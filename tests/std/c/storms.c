@@ -33,6 +33,40 @@ static gpu_status end_of(uint32_t pid) {
 
 static void make_pipe(int ends[2]) { must("pipe", gpu_pipe(&ends[0], &ends[1])); }
 
+// Processes that stay, until there can be no more: then why.
+static int start_all(uint32_t* pids, uint32_t most, uint32_t* count) {
+    int error = 0;
+    for (*count = 0; *count < most; (*count)++)
+        if ((error = start("forever", "", NULL, 0, &pids[*count])) != 0) break;
+    if (error != EAGAIN && error != ENOMEM) must("the last", error ? error : EINVAL);
+    return error;
+}
+
+// Kills all and waits for them. False: not all of them were killed.
+static int kill_all(const uint32_t* pids, uint32_t count) {
+    uint32_t killed = 0;
+    for (uint32_t i = 0; i < count; i++) must("kill", gpu_kill(pids[i], GPU_SIGKILL));
+    for (uint32_t i = 0; i < count; i++) {
+        const gpu_status status = end_of(pids[i]);
+        killed += status.ending == GPU_KILLED && status.code == GPU_SIGKILL;
+    }
+    return killed == count;
+}
+
+// Starts as many as there can be when nobody writes 0 any more, tells how many by 1, and ends them
+// when nobody writes 2.
+static int spawner(uint32_t most) {
+    uint32_t* const pids = malloc(most * sizeof *pids);
+    if (!pids) return 1;
+    uint32_t count;
+    char byte;
+    if (read(0, &byte, 1) != 0) return 1;
+    start_all(pids, most, &count);
+    if (write(1, &count, sizeof count) != sizeof count) return 2;
+    if (read(2, &byte, 1) != 0) return 3;
+    return kill_all(pids, count) ? 0 : 4;
+}
+
 static int child(int argc, char** argv) {
     static char bytes[8192];
     const char* const what = argv[2];
@@ -40,6 +74,7 @@ static int child(int argc, char** argv) {
     if (strcmp(what, "forever") == 0) {
         for (;;) sleep(1000);
     }
+    if (strcmp(what, "spawner") == 0) return spawner((uint32_t)number);
     if (strcmp(what, "fill") == 0) {  // 1 with zeros, until nobody reads any more
         while (write(1, bytes, sizeof bytes) > 0) {
         }
@@ -63,24 +98,47 @@ static int child(int argc, char** argv) {
 
 // ---- cases -------------------------------------------------------------------------
 
-// Processes until there can be no more, twice: it is as many again.
+// Processes until there can be no more, twice: it is as many again. Several start them, each until
+// it gets no more, and then one what the others kept from each other; each kills its own.
 static void full(uint32_t most) {
-    uint32_t* const pids = calloc(most, sizeof *pids);
+    enum { spawners = 32 };
+    char text[12];
+    snprintf(text, sizeof text, "%u", most);
+    uint32_t* const pids = malloc(most * sizeof *pids);
     if (!pids) must("table", ENOMEM);
     uint32_t before = 0;
     for (int turn = 0; turn < 2; turn++) {
-        uint32_t count = 0, killed = 0;
-        int error = 0;
-        while (count < most && (error = start("forever", "", NULL, 0, &pids[count])) == 0) count++;
-        if (error != EAGAIN && error != ENOMEM) must("the last", error ? error : EINVAL);
+        int begin[2], told[2], end[2];
+        make_pipe(begin);
+        make_pipe(told);
+        make_pipe(end);
+        const gpu_fd fds[] = {
+            {0, (uint32_t)begin[0]}, {1, (uint32_t)told[1]}, {2, (uint32_t)end[0]}};
+        uint32_t spawner[spawners], count = spawners;
+        for (int i = 0; i < spawners; i++)
+            must("spawner", start("spawner", text, fds, 3, &spawner[i]));
+        close(begin[0]);
+        close(told[1]);
+        close(end[0]);
+        close(begin[1]);
+        for (int i = 0; i < spawners; i++) {
+            uint32_t started;
+            if (read(told[0], &started, sizeof started) != sizeof started) must("read", EPIPE);
+            count += started;
+        }
+        uint32_t left = 0;
+        const int error = start_all(pids, most, &left);
+        count += left;
         uint32_t pid;
         if (start("forever", "", NULL, 0, &pid) != error) printf("another error the next time\n");
-        for (uint32_t i = 0; i < count; i++) must("kill", gpu_kill(pids[i], GPU_SIGKILL));
-        for (uint32_t i = 0; i < count; i++) {
-            const gpu_status status = end_of(pids[i]);
-            killed += status.ending == GPU_KILLED && status.code == GPU_SIGKILL;
+        close(end[1]);
+        if (!kill_all(pids, left)) printf("not all were killed\n");
+        for (int i = 0; i < spawners; i++) {
+            const gpu_status status = end_of(spawner[i]);
+            if (status.ending != GPU_EXITED || status.code != 0)
+                printf("a spawner ended %u with %u\n", status.ending, status.code);
         }
-        if (killed != count) printf("%u of %u were killed\n", killed, count);
+        close(told[0]);
         printf("%s\n", count > 100 ? "many" : "few");
         if (turn > 0 && count != before) printf("%u, and %u the time before\n", count, before);
         before = count;
