@@ -177,12 +177,13 @@ enum class WarpPhase : u32 { begin, take, prepare, run, leave, grow, rest };
 
 // What a warp of a launch does: written by itself.
 struct WarpEntry {
-    u64 heartbeat;              // when it last began a turn, ns of the device's clock
+    u64 heartbeat;              // when it last got on with something, ns of the device's clock
     u64 busy_lane_ns, lane_ns;  // since boot
-    u64 latest;                 // the longest time between two turns, ns
+    u64 latest;                 // the longest time between two beats, ns
     u32 lanes_busy;
-    u32 phase;  // WarpPhase
-    u32 padding[6];
+    u32 phase;         // WarpPhase
+    u32 latest_phase;  // at the end of that time
+    u32 padding[5];
 };
 static_assert(sizeof(WarpEntry) == 64);
 
@@ -231,7 +232,7 @@ struct MachineStats {
     u64 busy_lane_ns, lane_ns;  // since boot
     u64 page_bytes, page_bytes_used, heap_bytes, heap_bytes_used;
     u64 heartbeat_age, heartbeat_latest;  // ns: of the slowest warp now, and ever
-    u64 slowest_warp;                     // of that one: its number, and its WarpPhase << 32
+    u64 slowest_warp;                     // that ever was: its number, and its WarpPhase << 32
 };
 
 struct MachineHeader {
@@ -252,7 +253,7 @@ struct MachineHeader {
     u32 taken_host_zombies;  // the mailbox warp's: the newest of those that it took from there
     u32 poll_turn;           // grows when all who poll several pipes are to look again
     u32 alive, sleeping;     // processes; tasks with a deadline
-    u32 leaving;             // processes whose parents know of their end, and that have things yet
+    u32 leaving;             // processes that have ended, and have things yet
     u32 padding_3;
     u64 spawned, ended, blocked_tasks, spare_pages;
     u64 output_waits;        // grows when there is something new for the host in its streams

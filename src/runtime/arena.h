@@ -33,17 +33,27 @@ inline u32 class_of(u64 size) {
 }
 inline u64 block_size(u64 size) { return least_block << class_of(size); }
 
+// What is in a word by now, for whoever has tried to exchange it and found another value there. Who
+// was not quick enough several times is one of very many, and gives way to the others.
+template <class T>
+inline T look_again(T* word, T found, u32 turn) {
+    if (turn == 0) return found;
+    give_way(turn);
+    return load_relaxed(word);
+}
+
 // Lists of what is free: tag << 32 | the first one's number, or 0; `next_of` says where an item
 // keeps the number of the next. Ends: a failed exchange means that another's succeeded.
 // `is_early`: whoever takes several things fences once, before it touches any of them.
 template <bool is_early = false, class NextOf>
 inline u32 pop(u64* list, NextOf next_of) {
-    for (u64 head = load_relaxed(list); u32(head) != 0;) {
+    u64 head = load_relaxed(list);
+    for (u32 turn = 0; u32(head) != 0; turn++) {
         const u64 value = ((head >> 32) + 1) << 32 | load_stale(next_of(u32(head)));
         const u64 found = is_early ? compare_exchange_relaxed(list, head, value)
                                    : compare_exchange_acquire(list, head, value);
         if (found == head) return u32(head);
-        head = found;
+        head = look_again(list, found, turn);
     }
     return 0;
 }
@@ -71,14 +81,20 @@ private:
     u32 next_ = 0;
 };
 
+// Items that are linked already, all but the last.
+template <class NextOf>
+inline void push_chain(u64* list, u32 first, u32 last, NextOf next_of) {
+    u64 head = load_relaxed(list);
+    for (u32 turn = 0;; turn++) {
+        store_relaxed(next_of(last), u32(head));
+        const u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | first);
+        if (found == head) return;
+        head = look_again(list, found, turn);
+    }
+}
 template <class NextOf>
 inline void push(u64* list, u32 item, NextOf next_of) {
-    for (u64 head = load_relaxed(list);;) {
-        store_relaxed(next_of(item), u32(head));
-        u64 found = compare_exchange_release(list, head, ((head >> 32) + 1) << 32 | item);
-        if (found == head) return;
-        head = found;
-    }
+    push_chain(list, item, item, next_of);
 }
 
 // `size` bytes at least, as whoever had them last left them; 0: there are no more.

@@ -8,9 +8,10 @@ namespace gpurun::rt {
 
 // Ends: the holder never blocks while holding it.
 inline void lock(u32* word) {
-    for (u32 turn = 0; compare_exchange_acquire(word, u32{0}, u32{1}) != 0; turn++) {
+    // Who waits for long does so with many others.
+    for (u32 looks = 0; compare_exchange_acquire(word, u32{0}, u32{1}) != 0;) {
         do {
-            back_off(turn);
+            back_off(looks++ / 4);
         } while (load_relaxed(word) != 0);
     }
 }

@@ -79,10 +79,11 @@ inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
     if (const u32 item = pop<true>(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
         return item - 1;
     // Ends: a failed exchange means that another's succeeded.
-    for (u32 next = load_relaxed(used); next + 1 < count;) {
-        u32 found = compare_exchange(used, next, next + 1);
+    u32 next = load_relaxed(used);
+    for (u32 turn = 0; next + 1 < count; turn++) {
+        const u32 found = compare_exchange(used, next, next + 1);
         if (found == next) return next + 1;
-        next = found;
+        next = look_again(used, found, turn);
     }
     return 0;
 }

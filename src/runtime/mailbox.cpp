@@ -19,16 +19,14 @@ constexpr u32 few_processes = 2;
 class Server {
 public:
     Server(const Machine& m, Mailbox& mailbox)
-        : m_(m), p_(m.nobody()), mailbox_(mailbox), warp_(m.warp(mailbox_warp)) {}
+        : m_(m), p_(m.nobody()), mailbox_(mailbox), pulse_(m, mailbox_warp, 0) {}
 
     [[gnu::noinline]] void serve(u64 until) {
         begin();
-        u64 last = shuffle(clock_ns(), 0);
-        if (until != 0) until += last;
+        if (until != 0) until += pulse_.now();
         for (u32 naps = 0;;) {
-            const u64 now = shuffle(clock_ns(), 0);
-            beat(now, now - last);
-            last = now;
+            pulse_.get_on();
+            const u64 now = pulse_.now();
             u32 stop = shuffle(lane_id() == 0 ? load_mapped(&mailbox_.stop) : 0, 0);
             if (until != 0 && now >= until) stop = stop_park;
             if (stop != stop_none) {
@@ -172,12 +170,6 @@ private:
         sync_warp();
     }
 
-    void beat(u64 now, u64 since) {
-        if (lane_id() != 0) return;
-        store_relaxed(&warp_.heartbeat, now);
-        if (since > warp_.latest) store_relaxed(&warp_.latest, since);
-    }
-
     // ---- from the host
 
     [[gnu::noinline]] bool take_messages() {
@@ -199,6 +191,7 @@ private:
             if (next.state != RingState::message) break;
             if (!carry_out(next.what, next.at)) break;
             in_head_ = next.head;
+            pulse_.get_on();
         }
         if (lane_id() == 0) store_mapped(&mailbox_.in_head, in_head_);
         sync_warp();
@@ -391,7 +384,7 @@ private:
                 const u32 i = first + lane_id();
                 if (i < end) one_by_one([&] { kill_one(i, request.signal); });
                 sync_warp();
-                beat(shuffle(clock_ns(), 0), 0);
+                pulse_.get_on();
             }
         }
         sync_warp();
@@ -505,29 +498,23 @@ private:
         MachineHeader& header = *m_.header;
         u32 first = 0;
         if (lane_id() == 0) {
-            if (header.taken_host_zombies == 0) take_zombies();
+            if (header.taken_host_zombies == 0) header.taken_host_zombies = take_host_zombies(m_);
             first = header.taken_host_zombies;
         }
         return shuffle(first, 0) != 0;
-    }
-    // All there are, the newest first: to turn them round takes too long when very many end at
-    // once.
-    void take_zombies() {
-        MachineHeader& header = *m_.header;
-        if (load_relaxed(&header.host_zombies) != 0)
-            header.taken_host_zombies = exchange(&header.host_zombies, u32{0});
     }
 
     bool send_zombies() {
         bool sent = false;
         for (u32 i = 0; i < messages_a_turn && has_zombies(); i++, sent = true) {
+            pulse_.get_on();
             // What it wrote comes first.
             send_streams();
             if (has_output_ || !has_room(sizeof(EndedProcess))) break;
             u32 index = 0;
             if (lane_id() == 0) {
                 index = m_.header->taken_host_zombies - 1;
-                m_.header->taken_host_zombies = m_.process(index).next_free;
+                m_.header->taken_host_zombies = next_host_zombie(m_, index);
             }
             index = shuffle(index, 0);
             const ProcessEntry& process = m_.process(index);
@@ -569,6 +556,7 @@ private:
             const HostStream stream = m_.host_stream(i);
             if (stream.node == 0) continue;
             sent |= stream.is_input ? send_taken(i, stream) : send_output(i, stream);
+            pulse_.get_on();
         }
         return sent;
     }
@@ -646,7 +634,7 @@ private:
     const Machine& m_;
     const Process p_;
     Mailbox& mailbox_;
-    WarpEntry& warp_;
+    Pulse pulse_;
     u8* scratch_ = nullptr;
     // The same on all lanes.
     u64 in_head_ = 0, out_tail_ = 0, out_head_ = 0;

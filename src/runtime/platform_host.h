@@ -173,6 +173,7 @@ inline void store_mapped(T* p, T value) {
 // In a loop that waits for somebody who is at work: others of this core's threads may be it.
 inline void pause() { sched_yield(); }
 inline void back_off(u32) { pause(); }
+inline void give_way(u32) {}
 inline void sleep_ns(u32 ns) {
     timespec time{0, ns};
     nanosleep(&time, nullptr);

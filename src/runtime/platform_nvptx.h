@@ -424,6 +424,9 @@ inline void pause() { asm volatile("nanosleep.u32 100;" ::: "memory"); }
 inline void back_off(u32 turn) {
     asm volatile("nanosleep.u32 %0;" ::"r"(64u << (turn < 8 ? turn : 8)) : "memory");
 }
+// After an exchange at which others were quicker. Thousands that try at once keep each other from
+// getting anywhere.
+inline void give_way(u32 turn) { back_off(turn); }
 // Lets other warps run meanwhile.
 inline void sleep_ns(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory"); }
 
@@ -453,7 +456,9 @@ inline u64 clock_ns() {
     return ns;
 }
 inline u32 lane_number() { return global_thread(); }
-inline u32 lane_shard() { return global_thread(); }  // of the heap's free lists
+// Of the heap's free lists. Warps mostly see to their lanes in the same order: those of the same
+// number do not all use the same one.
+inline u32 lane_shard() { return global_thread() / warp_lanes + lane_id() * 16; }
 
 [[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
                                                      u32 detail) {

@@ -25,19 +25,24 @@ u32 spare_shard(const ProgramEntry& program) {
                                                              : lane_shard() % spare_shards;
 }
 
-// All slots that nobody uses go back to the page allocator.
-void give_spares(const Machine& m) {
+// Some of the slots that nobody uses go back to the page allocator. False: there are none.
+bool give_spares(const Machine& m) {
+    constexpr u32 at_once = 32;
     const u32 count = load_shared(&m.header->programs_used);
+    u32 given = 0;
     for (u32 i = 0; i < count; i++) {
         ProgramEntry& program = m.program(i);
-        if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready))
+        if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready) ||
+            load_relaxed(&program.spare_count) == 0)
             continue;
         for (u64& list : program.spares)
             while (const u64 page = take_spare(m, program, list)) {
                 atomic_fence();
                 PageAllocator(m).give(page, slot_pages(program));
+                if (++given == at_once) return true;
             }
     }
+    return given != 0;
 }
 
 // A page, or 0; early (arena.h). What a slot held that was in use before is known (prepare_task); a
@@ -51,14 +56,15 @@ u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
     }
     is_new = true;
     u64 page = PageAllocator(m).take(slot_pages(program));
-    if (page == 0 && load_relaxed(&m.header->spare_pages) != 0) {
-        give_spares(m);
+    // Ends: there are fewer spares each time, and who makes more of them is leaving.
+    while (page == 0 && load_relaxed(&m.header->spare_pages) != 0 && give_spares(m))
         page = PageAllocator(m).take(slot_pages(program));
-    }
     return page;
 }
 
-void give_slot(const Machine& m, ProgramEntry& program, u64 page) {
+// `is_raw`: nothing was ever made ready in it.
+void give_slot(const Machine& m, ProgramEntry& program, u64 page, bool is_raw) {
+    if (is_raw) return PageAllocator(m).give(page, slot_pages(program));
     const u32 shard = lane_shard() % spare_shards;
     push(&program.spares[shard], u32(page), [&](u32 given) { return slot_words(m, given); });
     store_relaxed(&program.last_shard, shard);
@@ -177,8 +183,7 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
             give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
             give_block(p, block, sizeof(ProcessBlock));
         }
-        if (page != 0 && is_new) PageAllocator(m).give(page, slot_pages(program));
-        if (page != 0 && !is_new) give_slot(m, program, page);
+        if (page != 0) give_slot(m, program, page, is_new);
         if (first != 0) give_task_entry(m, first);
         if (index != 0) give_process_entry(m, index);
         return index == 0 || first == 0 ? Errno::again : Errno::nomem;
@@ -222,6 +227,27 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     return Errno::success;
 }
 
+// What a process had, as its entry says: that can be another's by the time it is given back.
+struct Belongings {
+    u32 program, is_raw;
+    Handle block;
+    u64 slot_at, bytes_at, bytes_size;
+
+    explicit Belongings(const ProcessEntry& process)
+        : program(process.program),
+          is_raw(process.is_raw),
+          block(process.block),
+          slot_at(process.slot_at),
+          bytes_at(process.bytes_at),
+          bytes_size(process.bytes_size) {}
+
+    void give_back(const Machine& m) const {
+        if (bytes_size != 0) PageAllocator(m).give(bytes_at >> page_shift, page_count(bytes_size));
+        give_slot(m, m.program(program), slot_at >> page_shift, is_raw);
+        end_resident(m.nobody(), block);
+    }
+};
+
 }  // namespace
 
 Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
@@ -250,14 +276,8 @@ void start_process(const Machine& m, u32 index) {
 
 void drop_process(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
-    const u32 task = process.first_task - 1;
-    ProgramEntry& program = m.program(process.program);
-    end_resident(m.nobody(), process.block);
-    if (process.is_raw)
-        PageAllocator(m).give(process.slot_at >> page_shift, slot_pages(program));
-    else
-        give_slot(m, program, process.slot_at >> page_shift);
-    give_task_entry(m, task);
+    Belongings(process).give_back(m);
+    give_task_entry(m, process.first_task - 1);
     store_relaxed(&process.ending, u64{0});  // its pid names nobody
     reap(m, index);
 }
@@ -306,14 +326,16 @@ void leave_children(const Machine& m, ProcessEntry& process) {
     }
 }
 
-// Ends: a failed exchange means that another's succeeded.
+// ProcessEntry::next_free of one that has just come into the list of the host's zombies.
+constexpr u32 next_is_unknown = ~u32{0};
+
+// Nobody tries again, however many end at once: what comes after it is written when it is in the
+// list.
 void tell_host(const Machine& m, u32 index) {
-    for (u32 head = load_relaxed(&m.header->host_zombies);;) {
-        store_relaxed(&m.process(index).next_free, head);
-        const u32 found = compare_exchange_release(&m.header->host_zombies, head, index + 1);
-        if (found == head) return;
-        head = found;
-    }
+    u32* next = &m.process(index).next_free;
+    store_relaxed(next, next_is_unknown);
+    const u32 head = exchange(&m.header->host_zombies, index + 1);  // pairs with take_host_zombies'
+    store_relaxed(next, head);
 }
 
 // Ends: a parent that ended since has left its children by then.
@@ -344,52 +366,26 @@ void tell_parent(const Machine& m, u32 index) {
     }
 }
 
-// What a process had, as its entry says: that can be another's by the time it is given back.
-struct Belongings {
-    u32 program, is_raw;
-    Handle block;
-    u64 slot_at, bytes_at, bytes_size;
-
-    explicit Belongings(const ProcessEntry& process)
-        : program(process.program),
-          is_raw(process.is_raw),
-          block(process.block),
-          slot_at(process.slot_at),
-          bytes_at(process.bytes_at),
-          bytes_size(process.bytes_size) {}
-
-    void give_back(const Machine& m) const {
-        ProgramEntry& of = m.program(program);
-        if (bytes_size != 0) PageAllocator(m).give(bytes_at >> page_shift, page_count(bytes_size));
-        if (is_raw)
-            PageAllocator(m).give(slot_at >> page_shift, slot_pages(of));
-        else
-            give_slot(m, of, slot_at >> page_shift);
-        end_resident(m.nobody(), block);
-    }
-};
-
-// Nothing of it runs any more. `task` was its last.
-[[gnu::noinline]] void finish_process(const Machine& m, u32 index, u32 task) {
+// Nothing of it runs any more.
+[[gnu::noinline]] void finish_process(const Machine& m, u32 index, EndedTasks& tasks) {
     ProcessEntry& process = m.process(index);
     const Belongings had(process);
     close_descriptors(m.nobody(), had.block);
     process.ended = clock_ns();
     leave_children(m, process);
     // A parent that waits is told at once: what it starts next waits for what this one had, if need
-    // be. The host gets to know when that is given back.
+    // be. The host gets to know when all but its task is given back.
     const u32 parent = load_relaxed(&process.parent);
     const bool is_told_first = parent != host_parent && parent != 0;
+    fetch_add(&m.header->leaving, u32{1});
+    tasks.leaving++;
     if (is_told_first) {
-        fetch_add(&m.header->leaving, u32{1});
         atomic_fence();  // whoever knows of its end sees that it is leaving
         tell_parent(m, index);
     }
-    give_task_entry(m, task);
     had.give_back(m);
     fetch_add(&m.header->ended, u64{1});
     atomic_fence();  // what it wrote is there for whoever sees that nobody is left
-    if (is_told_first) fetch_add(&m.header->leaving, ~u32{0});
     const bool is_last = fetch_add(&m.header->alive, ~u32{0}) == 1;
     if (!is_told_first) tell_parent(m, index);
     if (is_last) fetch_add(&m.header->idle_turns, u32{1});
@@ -397,7 +393,30 @@ struct Belongings {
 
 }  // namespace
 
-[[gnu::noinline]] void end_task(const Machine& m, u32 index, bool is_alone) {
+u32 take_host_zombies(const Machine& m) {
+    u32* list = &m.header->host_zombies;
+    return load_relaxed(list) == 0 ? 0 : exchange(list, u32{0});  // pairs with tell_host's
+}
+
+u32 next_host_zombie(const Machine& m, u32 index) {
+    // Ends: who put it there has only to write what comes after it.
+    for (;;) {
+        const u32 next = load_relaxed(&m.process(index).next_free);
+        if (next != next_is_unknown) return next;
+        pause();
+    }
+}
+
+void give_back(const Machine& m, const EndedTasks& ended) {
+    if (ended.first == 0) return;
+    push_chain(&m.header->free_tasks, ended.first, ended.last,
+               [&](u32 i) { return &m.task(i - 1).next_free; });
+    if (ended.leaving == 0) return;
+    atomic_fence();  // what they had is there for whoever sees that they have left
+    fetch_add(&m.header->leaving, u32{0} - ended.leaving);
+}
+
+[[gnu::noinline]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended) {
     TaskEntry& task = m.task(index);
     const u32 process_index = task.process;
     ProcessEntry& process = m.process(process_index);
@@ -410,10 +429,10 @@ struct Belongings {
         is_last = process.tasks == 0;
     }
     store_task_state(task, TaskState::free);
-    if (is_last)
-        finish_process(m, process_index, index);
-    else
-        give_task_entry(m, index);
+    store_relaxed(&task.next_free, ended.first);
+    ended.first = index + 1;
+    if (ended.last == 0) ended.last = index + 1;
+    if (is_last) finish_process(m, process_index, ended);
 }
 
 bool is_deadly(u32 signal) {

@@ -37,10 +37,21 @@ bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code);
 inline bool is_ending(const ProcessEntry& process) {
     return load_relaxed(&process.ending) >> 32 != 0;
 }
+// What tasks that ended one after another leave. It is given back at once: where very many end
+// together all want to put theirs into the same list.
+struct EndedTasks {
+    u32 first = 0, last = 0;  // entries: index + 1, linked by next_free
+    u32 leaving = 0;          // processes that MachineHeader::leaving counts
+};
+[[maybe_unused]] void give_back(const Machine& m, const EndedTasks& ended);
 // Of the caller's task, which is off its lane. The last one ends the process. `is_alone`: the
 // process has no other, and it was this one that claimed the end, so nobody else looks at its
 // tasks.
-[[maybe_unused]] void end_task(const Machine& m, u32 index, bool is_alone);
+[[maybe_unused]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended);
+// Those whose end the host is to know, the newest first, as index + 1, or 0: to turn them round
+// takes too long when very many end at once. The mailbox warp's to take.
+[[maybe_unused]] u32 take_host_zombies(const Machine& m);
+[[maybe_unused]] u32 next_host_zombie(const Machine& m, u32 index);
 // Its entry can be used again.
 void reap(const Machine& m, u32 index);
 

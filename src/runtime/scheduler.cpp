@@ -114,6 +114,9 @@ void clear_together(T* to, u64 count) {
     for (u64 i = lane_id(); i < count; i += warp_lanes) to[i] = 0;
 }
 
+// Of a large memory, between two beats of a warp's pulse.
+constexpr u64 bytes_at_once = u64{16} << 20;
+
 // A part of a slot's memories as the program has it. Everything is a multiple of what is copied at
 // once.
 void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 begin, u64 end) {
@@ -124,7 +127,7 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
 }
 
 // All lanes work on it together.
-[[gnu::noinline]] void prepare_task(const Machine& m, u32 index) {
+[[gnu::noinline]] void prepare_task(const Machine& m, Pulse& pulse, u32 index) {
     TaskEntry& task = m.task(index);
     ProcessEntry& process = m.process(task.process);
     const ProgramEntry& program = m.program(process.program);
@@ -149,7 +152,10 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
     // All of the memories, or the pieces that were written.
     const u64 size = info.memory_bytes;
     if (dirty == ~u32{0}) {
-        prepare_bytes(program, bytes, bytes_from, 0, size);
+        for (u64 begin = 0; begin < size; begin += bytes_at_once) {
+            if (begin != 0) pulse.get_on();
+            prepare_bytes(program, bytes, bytes_from, begin, smaller(begin + bytes_at_once, size));
+        }
         dirty = 0;
     }
     for (; dirty != 0; dirty &= dirty - 1) {
@@ -350,9 +356,10 @@ bool is_end(ThreadState state) {
 
 // What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
 // by grow_task.
-[[gnu::noinline]] void settle(const Machine& m, const Lane& lane, ThreadState state) {
+[[gnu::noinline]] void settle(const Machine& m, const Lane& lane, ThreadState state,
+                              EndedTasks& ended) {
     bool is_alone;
-    if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone);
+    if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone, ended);
     bool is_parked = false;
     switch (state) {
         case ThreadState::waiting: is_parked = park_at_memory(m, lane); break;
@@ -399,13 +406,14 @@ public:
             last = pulse_.now();
             count(elapsed);
             pulse_.in(WarpPhase::take);
-            take_tasks();
+            const bool took_some = take_tasks();
             const u32 running = ballot(lane_.has_task);
+            if (took_some || running != 0) naps_ = 0;
             if (running == 0) {
-                rest();
+                was_busy_ = 0;
+                if (!took_some) rest();  // else they ended when they came
                 continue;
             }
-            naps_ = 0;
             was_busy_ = popcount(running);
             // All lanes fetch what the gang stands at.
             if (!lane_.has_task)
@@ -415,7 +423,7 @@ public:
             const ThreadState state = run_lanes();
             pulse_.in(WarpPhase::leave);
             leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
-            keep_share();
+            keep_share(last);
         }
         leave_lanes(lane_.has_task, ThreadState::ready);
         if (lane_id() == 0) store_relaxed(&pulse_.entry().lanes_busy, u32{0});
@@ -443,17 +451,15 @@ private:
     // Nothing to do: longer and longer naps.
     void rest() {
         pulse_.in(WarpPhase::rest);
-        was_busy_ = 0;
         if (naps_ < 10) naps_++;
         const u32 nap = 500u << naps_, longest = is_eager_ ? longest_eager_nap_ns : longest_nap_ns;
         sleep_ns(nap < longest ? nap : longest);
     }
 
     // Asleep for the part of the time that is not this machine's.
-    void keep_share() {
+    void keep_share(u64 begin) {
         const u32 share = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->share) : 0, 0);
         if (share == 0 || share >= 100) return;
-        const u64 begin = pulse_.now();
         const u64 until = begin + (shuffle(clock_ns(), 0) - begin) * 100 / share;
         while (pulse_.now() < until) {
             if (!pulse_.beat()) return;
@@ -481,10 +487,10 @@ private:
         return u32(dice >> 32) % (m_.header->warp_count * m_.header->lanes) < waiting;
     }
 
-    // Lanes without a task get ready ones of the gang's program.
-    [[gnu::noinline]] void take_tasks() {
+    // Lanes without a task get ready ones of the gang's program. False: there were none.
+    [[gnu::noinline]] bool take_tasks() {
         const u32 idle = ballot(!lane_.has_task);
-        if (idle == 0) return;
+        if (idle == 0) return false;
         picks_++;
         const bool is_free = popcount(idle) == warp_lanes;
         if (is_free) {
@@ -493,7 +499,7 @@ private:
             program_ = pick_program(m_, programs_, picks_, picks_ % 8 == 0);
             programs_ = shuffle(count, 0);
         }
-        if (program_ == max_programs) return;
+        if (program_ == max_programs) return false;
         ProgramEntry& program = m_.program(program_);
         if (program_ >= programs_there_)  // acquired: the program is there
             programs_there_ = shuffle(load_shared(&m_.header->programs_used), 0);
@@ -513,7 +519,29 @@ private:
             }
             sync_warp();
         }
+        if (ballot(is_new) == 0) return false;
         begin_turns(is_new);
+        return true;
+    }
+
+    // Lanes whose turn it is, one after another; the warp gets on meanwhile. Tasks that end in it
+    // are given back by the last one.
+    template <class F>
+    void one_after_another(bool has_turn, F f) {
+        EndedTasks ended;
+        for (u32 left = ballot(has_turn); left != 0;) {
+            const u32 lane = lowest(left);
+            left &= left - 1;
+            if (lane_id() == lane) {
+                f(ended);
+                if (left == 0) give_back(m_, ended);
+            }
+            sync_warp();
+            if (left == 0) return;
+            ended = {shuffle(ended.first, lane), shuffle(ended.last, lane),
+                     shuffle(ended.leaving, lane)};
+            pulse_.get_on();
+        }
     }
 
     [[gnu::noinline]] void begin_turns(bool is_new) {
@@ -526,21 +554,20 @@ private:
             fresh = task.is_fresh;
             is_ending_now = is_ending(m_, task);
         }
-        if (ballot(is_ending_now || (is_new && info.thread_entry != 0)) != 0) {
-            if (is_new) {
-                one_by_one([&] {
-                    if (is_ending_now) end_task(m_, lane_.task, false);
-                    if (is_ending_now || !enter(m_, lane_.task)) lane_.has_task = false;
-                });
-            }
-            sync_warp();
-            is_new = is_new && lane_.has_task;
-        }
+        one_after_another(is_ending_now || (is_new && info.thread_entry != 0),
+                          [&](EndedTasks& ended) {
+                              if (is_ending_now) end_task(m_, lane_.task, false, ended);
+                              if (is_ending_now || !enter(m_, lane_.task))
+                                  lane_.has_task = is_new = false;
+                          });
         const bool is_fresh = is_new && fresh != 0;
         if (ballot(is_fresh) != 0) {
             pulse_.in(WarpPhase::prepare);
-            for (u32 left = ballot(is_fresh); left != 0; left &= left - 1)
-                prepare_task(m_, shuffle(lane_.task, lowest(left)));
+            for (u32 left = ballot(is_fresh); left != 0;) {
+                prepare_task(m_, pulse_, shuffle(lane_.task, lowest(left)));
+                left &= left - 1;
+                if (left != 0) pulse_.get_on();
+            }
         }
         if (is_new) lane_.p = place_of(m_, lane_.task);
         for (u32 left = ballot(is_new); left != 0; left &= left - 1)
@@ -568,18 +595,17 @@ private:
             if (!is_end(state)) save_stack(lane_, m_.program(program_).info);
             ProcessEntry& process = m_.process(m_.task(lane_.task).process);
             fetch_add(&process.time_used, clock_ns() - lane_.since);
-            one_by_one([&] {
-                grower = go(m_, lane_.task);
-                const bool grows =
-                    state == ThreadState::outgrown && !is_ending(m_, m_.task(lane_.task));
-                if (!grows)
-                    settle(m_, lane_, state);
-                else if (ask_for_quiet(m_, lane_.task))
-                    grower = lane_.task + 1;
-            });
-            lane_.has_task = false;
         }
-        sync_warp();
+        one_after_another(leaves, [&](EndedTasks& ended) {
+            grower = go(m_, lane_.task);
+            const bool grows =
+                state == ThreadState::outgrown && !is_ending(m_, m_.task(lane_.task));
+            if (!grows)
+                settle(m_, lane_, state, ended);
+            else if (ask_for_quiet(m_, lane_.task))
+                grower = lane_.task + 1;
+            lane_.has_task = false;
+        });
         if (ballot(grower != 0) != 0) pulse_.in(WarpPhase::grow);
         for (u32 left = ballot(grower != 0); left != 0; left &= left - 1)
             grow_task(m_, pulse_, shuffle(grower, lowest(left)) - 1);
@@ -616,16 +642,32 @@ public:
 
 private:
     [[gnu::noinline]] void wake_sleepers() {
+        constexpr u32 batch = 8;  // of each lane, on their way at the same time
         const u64 now = monotonic_ns(m_.nobody());
-        const u32 end = load_relaxed(&m_.header->tasks_used) + 1;
-        for (u32 i = lane_id(); i < end; i += warp_lanes) {
-            if (load_relaxed(&m_.deadline(i)) > now) continue;
-            one_by_one([&] {
-                unblock(m_, i, Wake::timed_out,
-                        [&] { return load_relaxed(&m_.deadline(i)) <= now; });
-            });
+        const u32 end = shuffle(load_relaxed(&m_.header->tasks_used), 0) + 1;
+        for (u32 first = 1; first < end; first += batch * warp_lanes) {
+            u64 deadlines[batch];
+            u32 due = 0;
+#pragma clang loop unroll(full)
+            for (u32 i = 0; i < batch; i++) {
+                const u32 task = first + i * warp_lanes + lane_id();
+                deadlines[i] = task < end ? load_relaxed(&m_.deadline(task)) : no_deadline;
+            }
+#pragma clang loop unroll(full)
+            for (u32 i = 0; i < batch; i++) due |= u32(deadlines[i] <= now) << i;
+            if (ballot(due != 0) == 0) continue;
+            if (due != 0) one_by_one([&] { wake_due(first + lane_id(), due, now); });
+            sync_warp();
+            pulse_.get_on();
         }
-        sync_warp();
+    }
+    // Tasks from `first` on, each a warp's lanes further than the one before.
+    [[gnu::noinline]] void wake_due(u32 first, u32 due, u64 now) {
+        for (; due != 0; due &= due - 1) {
+            const u32 task = first + lowest(due) * warp_lanes;
+            unblock(m_, task, Wake::timed_out,
+                    [&] { return load_relaxed(&m_.deadline(task)) <= now; });
+        }
     }
 
     static u64 sum(u64 mine) {
@@ -651,25 +693,24 @@ private:
             lane_ns += load_relaxed(&warp.lane_ns);
             busy_ns += load_relaxed(&warp.busy_lane_ns);
             const u64 beat = load_relaxed(&warp.heartbeat), now = clock_ns();
-            if (beat != 0 && now > beat && now - beat > age) {
-                age = now - beat;
-                slowest = i | u64(load_relaxed(&warp.phase)) << 32;
-            }
-            if (const u64 longest = load_relaxed(&warp.latest); longest > latest) latest = longest;
+            const u64 since = beat != 0 && now > beat ? now - beat : 0;
+            if (since > age) age = since;
+            auto note = [&](u64 late, const u32* phase) {
+                if (late <= latest) return;
+                latest = late;
+                slowest = i | u64(load_relaxed(phase)) << 32;
+            };
+            note(load_relaxed(&warp.latest), &warp.latest_phase);
+            note(since, &warp.phase);
         }
         u64 ready = 0;
         const u32 programs = load_relaxed(&m_.header->programs_used);
         for (u32 i = lane_id(); i < programs; i += warp_lanes)
             for (const RunQueue& queue : m_.program(i).queues) ready += queue_length(queue);
         busy = sum(busy), lane_ns = sum(lane_ns), busy_ns = sum(busy_ns), ready = sum(ready);
-        const u64 mine = age;
+        const u64 mine = latest;
         age = most(age), latest = most(latest);
-        slowest = most(mine == age ? slowest : 0);
-        if (age > latest) latest = age;
-        if (age > longest_age_) {
-            longest_age_ = age;
-            longest_at_ = slowest;
-        }
+        slowest = most(mine == latest ? slowest : 0);
         if (lane_id() != 0) return;
         const MachineHeader& header = *m_.header;
         const SystemHeader& system = *reinterpret_cast<SystemHeader*>(m_.system);
@@ -694,7 +735,7 @@ private:
                               load_relaxed(&system.in_use),
                               age,
                               latest,
-                              longest_at_};
+                              slowest};
         // The mailbox warp reads them one by one: figures for people.
         u64* to = &stats.now;
         for (u64 value : values) store_relaxed(to++, value);
@@ -702,7 +743,7 @@ private:
 
     const Machine& m_;
     Pulse pulse_;
-    u64 next_stats_ = 0, longest_age_ = 0, longest_at_ = 0;
+    u64 next_stats_ = 0;
 };
 
 }  // namespace

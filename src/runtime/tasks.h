@@ -6,26 +6,35 @@
 
 namespace gpurun::rt {
 
-// Of a warp: when its turns begin, and whether it is to end.
+// Of a warp: when it got on with something, and whether it is to end. All lanes take part.
 class Pulse {
 public:
     Pulse(const Machine& m, u32 warp, u64 until)
-        : m_(m), entry_(m.warp(warp)), until_(until), latest_(entry_.latest) {
-        last_ = shuffle(clock_ns(), 0);
-        if (until_ != 0) until_ += last_;
+        : m_(m),
+          entry_(m.warp(warp)),
+          until_(until),
+          now_(shuffle(clock_ns(), 0)),
+          latest_(entry_.latest) {
+        if (until_ != 0) until_ += now_;
     }
-    // All lanes get the same answer.
+    // A turn begins. False: it is to be the last.
     bool beat() {
-        now_ = shuffle(clock_ns(), 0);
-        if (lane_id() == 0) {
-            store_relaxed(&entry_.heartbeat, now_);
-            if (now_ - last_ > latest_) store_relaxed(&entry_.latest, latest_ = now_ - last_);
-        }
-        last_ = now_;
+        get_on();
         const u32 stop = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0, 0);
         return stop == stop_none && (until_ == 0 || now_ < until_);
     }
+    // Of a turn with much to do, a part is done.
+    void get_on() {
+        const u64 last = now_;
+        now_ = shuffle(clock_ns(), 0);
+        if (lane_id() != 0) return;
+        store_relaxed(&entry_.heartbeat, now_);
+        if (now_ - last <= latest_) return;
+        store_relaxed(&entry_.latest, latest_ = now_ - last);
+        store_relaxed(&entry_.latest_phase, u32(phase_));
+    }
     void in(WarpPhase phase) {
+        phase_ = phase;
         if (lane_id() == 0) store_relaxed(&entry_.phase, u32(phase));
     }
     u64 now() const { return now_; }
@@ -34,8 +43,9 @@ public:
 private:
     const Machine& m_;
     WarpEntry& entry_;
-    u64 until_, last_ = 0, now_ = 0;
+    u64 until_, now_;
     u64 latest_;  // what the entry says, at hand
+    WarpPhase phase_ = WarpPhase::begin;
 };
 inline bool has_threads(const Machine& m, const TaskEntry& task) {
     return m.program(m.process(task.process).program).info.thread_entry != 0;

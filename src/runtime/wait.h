@@ -27,10 +27,15 @@ inline u64 poll_turn_of(const Machine& m, u32 task) {
     return u64{load_relaxed(&m.header->poll_turn)} << 32 | load_relaxed(&m.task(task).poll_turn);
 }
 
-// Those who wait for any child of a process and for a certain one are in the same bucket.
+// Those who wait for any child of a process and for a certain one are in the same bucket. Nobody
+// looks for who sleeps by its key: sleepers have buckets of their own, so that they are in nobody's
+// way, however many there are.
 inline u32 bucket_of(u64 key) {
-    if (key >> 61 == u64(WaitFor::child)) key = key >> 40 << 40;
-    return u32((key * 0x9e3779b97f4a7c15) >> 32) & (wait_buckets - 1);
+    constexpr u32 half = wait_buckets / 2;
+    const WaitFor what = WaitFor(key >> 61);
+    if (what == WaitFor::child) key = key >> 40 << 40;
+    const u32 hash = u32((key * 0x9e3779b97f4a7c15) >> 32) & (half - 1);
+    return what == WaitFor::time ? half + hash : hash;
 }
 
 // Under the bucket's lock.

@@ -30,7 +30,7 @@ void leave_lane(Asking& s, u32 i, ThreadState state) {
     lane.task = i;
     lane.thread = SmallMachine::thread_at;
     lane.p = s.m.process_of(i);
-    settle(s.m.machine(), lane, state);
+    s.m.settle_and_give_back(lane, state);
 }
 
 // Task 1 wants a block, and gets it or ends.
@@ -44,7 +44,7 @@ void ask(Asking& s) {
     s.m.come_back(1);
     const bool is_killed = is_ending(s.m.processes[1]);
     REQUIRE(is_killed || me->request_failed);
-    if (is_killed) end_task(s.m.machine(), 1, false);
+    if (is_killed) s.m.end_and_give_back(1, false);
 }
 
 // The mailbox warp, and a host that answers at once.

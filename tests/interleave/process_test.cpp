@@ -104,6 +104,76 @@ TEST(Family, AnOrphanGoesByItself) {
                 options));
 }
 
+// As the mailbox warp does.
+void hear_of_two(Family& s) {
+    const Machine m = s.m.machine();
+    while (s.waits < 2) {
+        u32 at = take_host_zombies(m);
+        if (at == 0) pause();
+        while (at != 0) {
+            const u32 index = at - 1;
+            s.codes += u32(s.m.processes[index].ending);
+            s.waits++;
+            at = next_host_zombie(m, index);
+            reap(m, index);
+        }
+    }
+}
+TEST(Family, TheHostHearsOfAll) {
+    ExploreOptions options;
+    options.preemptions = 3;
+    expect_right("2 processes of the host end, interrupted 3 times",
+                 explore(Scenario<Family>{.begin =
+                                              [](Family& s) {
+                                                  s.m.begin(3);
+                                                  s.m.processes[2].parent = host_parent;
+                                                  s.m.processes[3].parent = host_parent;
+                                              },
+                                          .actors = {hear_of_two, end<2>, end<3>},
+                                          .at_end = all_were_heard<5, 2>},
+                         options));
+}
+
+// Two tasks that end one after another are given back at once; another process is begun meanwhile.
+TEST(Family, TasksThatEndTogether) {
+    ExploreOptions options;
+    options.preemptions = 3;
+    expect_right(
+        "2 tasks end and are given back, entries are taken; interrupted 3 times",
+        explore(
+            Scenario<Family>{
+                .begin = [](Family& s) { s.m.begin(3); },
+                .actors = {[](Family& s) {
+                               const Machine m = s.m.machine();
+                               EndedTasks ended;
+                               for (u32 i : {2, 3})
+                                   end_task(m, i, claim_end(m, s.pid(i), Ending::exited, 0), ended);
+                               give_back(m, ended);
+                           },
+                           [](Family& s) {
+                               const Machine m = s.m.machine();
+                               const u32 first = take_task_entry(m), second = take_task_entry(m);
+                               REQUIRE(first == 4 || first == 3);
+                               REQUIRE(second == 0 || second != first);
+                               if (second != 0) give_task_entry(m, second);
+                               give_task_entry(m, first);
+                           }},
+                .at_end =
+                    [](Family& s) {
+                        REQUIRE(s.m.header.leaving == 0 && s.m.header.alive == 1);
+                        u32 seen = 0;
+                        for (u32 at = u32(s.m.header.free_tasks); at != 0;
+                             at = s.m.tasks[at - 1].next_free) {
+                            REQUIRE((seen >> at & 1) == 0);
+                            seen |= 1u << at;
+                        }
+                        for (u32 i = s.m.header.tasks_used + 1; i < SmallMachine::entries; i++)
+                            seen |= 2u << i;
+                        REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
+                    }},
+            options));
+}
+
 // 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
 // gets the entry.
 TEST(Family, ASignalIsForOneProcess) {

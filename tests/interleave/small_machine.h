@@ -125,7 +125,6 @@ struct alignas(64) SmallMachine {
     // lane, and comes back by the run queue of its program, which is its actor's alone.
     template <class Make>
     u32 call(u32 i, Make make) {
-        const Machine m = machine();
         for (;;) {
             const Process p = process_of(i);
             Registers r{};
@@ -141,7 +140,7 @@ struct alignas(64) SmallMachine {
             lane.task = i;
             lane.thread = thread_at;
             lane.p = p;
-            settle(m, lane, ThreadState(words[i][thread_at + thread_state]));
+            settle_and_give_back(lane, ThreadState(words[i][thread_at + thread_state]));
             come_back(i);
         }
     }
@@ -157,8 +156,19 @@ struct alignas(64) SmallMachine {
     }
     // It has come to its end, with an exit code.
     void end(u32 i, u32 code) {
+        end_and_give_back(i, claim_end(machine(), processes[i].pid, Ending::exited, code));
+    }
+    void end_and_give_back(u32 i, bool is_alone) {
         const Machine m = machine();
-        end_task(m, i, claim_end(m, processes[i].pid, Ending::exited, code));
+        EndedTasks ended;
+        end_task(m, i, is_alone, ended);
+        give_back(m, ended);
+    }
+    void settle_and_give_back(const Lane& lane, ThreadState state) {
+        const Machine m = machine();
+        EndedTasks ended;
+        settle(m, lane, state, ended);
+        give_back(m, ended);
     }
 
     void nothing_waits() {

@@ -163,6 +163,7 @@ inline void one_by_one(F f) {
 }
 inline void pause(Site site = Site::here()) { Warps::current().give_way(site); }
 inline void back_off(u32, Site site = Site::here()) { pause(site); }
+inline void give_way(u32) {}
 inline void sleep_ns(u32 ns, Site site = Site::here()) { Warps::current().sleep(ns, site); }
 
 inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
