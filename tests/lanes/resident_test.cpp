@@ -171,6 +171,48 @@ constexpr const char* threads = R"(
             (drop (memory.atomic.wait32 (i32.const 4) (local.get $seen) (i64.const -1)))
             (br $wait))))
       (call $exit (i32.load (i32.const 0)))))";
+// As many as there is room for are killed at once, twice: all that they had is there again.
+TEST(ResidentOnLanes, ManyEndAtOnce) {
+    constexpr u32 most = 63;  // small_machine's processes; number 0 is not used
+    const auto spins = assembled(R"((module (memory (export "memory") 1)
+                                      (func (export "_start") (loop br 0))))");
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(testing::Message()
+                     << shape.lanes << " lanes, " << shape.warps << " warps, seed " << shape.seed);
+        LanesDevice device(shape.lanes, shape.warps, shape.seed);
+        auto machine = Resident::make(device, small_machine());
+        ASSERT_TRUE(machine.ok()) << machine.error().to_string();
+        auto program = (*machine)->load("spins", spins, {});
+        ASSERT_TRUE(program.ok()) << program.error().to_string();
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+        std::map<std::string, u32> endings;
+        auto take = [&](u32 count) {
+            for (u32 i = 0; i < count; i++) {
+                auto ending = (*machine)->next_ending(limit);
+                ASSERT_TRUE(ending.ok() && *ending);
+                endings[describe(**ending)]++;
+            }
+        };
+        for (u32 turn = 0; turn < 2; turn++) {
+            u32 last = 0;
+            for (u32 i = 0; i <= most; i++) {
+                auto request = (*machine)->spawn(*program, {});
+                ASSERT_TRUE(request.ok()) << request.error().to_string();
+                last = *request;
+            }
+            take(1);  // of the one that there is no room for
+            ASSERT_FALSE((*machine)->pid_of(last));
+            ASSERT_TRUE((*machine)->kill(0, 9).ok());
+            take(most);
+        }
+        auto is_idle = (*machine)->wait_idle(limit);
+        EXPECT_TRUE(is_idle.ok() && *is_idle);
+        const std::map<std::string, u32> expected = {{"killed 9", 2 * most}, {"refused: again", 2}};
+        EXPECT_EQ(endings, expected);
+        EXPECT_TRUE((*machine)->stop().ok());
+    }
+}
+
 TEST(ResidentOnLanes, HasThreads) { expect_same({{"threads", assembled(threads)}}, "threads", {}); }
 
 // It parks in the midst of everything, and is launched again.
