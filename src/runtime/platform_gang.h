@@ -22,6 +22,11 @@ inline constexpr u32 lane_stride = GPURUN_LANES;
 #endif
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
+// More steps than a quantum has.
+inline constexpr u32 followed_shift = 27;
+inline u32 steps_of(u32 turn) { return turn & ((1u << followed_shift) - 1); }
+inline u32 followed_in(u32 turn) { return turn >> followed_shift; }
+
 // Stacks of up to gang_stack_slots are in the lane's local memory: its cache keeps what
 // was just written, where that of global memory does not. Deeper ones lie among the words.
 // Those of the resident machine may be either.
@@ -29,8 +34,10 @@ inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to 
 using StackWord = u32;
 inline constexpr u32 slot_stride = 1;
 inline constexpr u32 lane_stack_slots = resident_stack_slots;  // of local memory
-inline constexpr u32 longest_nap_ns = 20'000, longest_eager_nap_ns = 1'000,
-                     longest_mailbox_nap_ns = 1'000;
+// Each look at the queues is traffic on lines that those who work need: four thousand warps that
+// look every 20 us make a spawn take a fifth longer.
+inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 1'000,
+                     longest_mailbox_nap_ns = 1'000, longest_clock_nap_ns = 20'000;
 #elif GPURUN_LOCAL_STACK
 using StackWord = __attribute__((address_space(5))) u32;
 inline constexpr u32 slot_stride = 1;
@@ -49,28 +56,28 @@ inline constexpr u32 slot_stride = lane_stride;
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
 // is done by the outer loop.
 #define INTERPRETER_IS_THREADED 0
-#define INTERPRETER_BEGIN                                                   \
-    bool live = thread_index != 0, is_over = false;                         \
-    u32 followed = 0;                                                       \
-    for (u32 step = 0; !is_over;) {                                         \
-        u32 position, elected, low, high;                                   \
-        for (;; step++) {                                                   \
-            position = live ? pc : ~0u;                                     \
-            elected = warp_min(position);                                   \
-            if ((step & 63) >= 48) {                                        \
-                if ((step & 63) == 48) {                                    \
-                    const u32 lanes = ballot(live);                         \
-                    is_over = step >= quantum || popcount(lanes) <= enough; \
-                    if (is_over) break;                                     \
-                    followed = next_lane(lanes, followed);                  \
-                }                                                           \
-                const u32 other = shuffle(position, followed);              \
-                if (other != ~0u) elected = other;                          \
-            }                                                               \
-            if (elected & slow_bit) break;                                  \
-            fetch(code, elected, low, high);                                \
-            if (u16(low) >= u32(first_rare)) break;                         \
-            if (position != elected) continue;                              \
+// `turn` has the steps so far and, above them, the lane that is followed: one register less.
+#define INTERPRETER_BEGIN                                                                          \
+    bool live = thread_index != 0, is_over = false;                                                \
+    for (u32 turn = 0; !is_over;) {                                                                \
+        u32 position, elected, low, high;                                                          \
+        for (;; turn++) {                                                                          \
+            position = live ? pc : ~0u;                                                            \
+            elected = warp_min(position);                                                          \
+            if ((turn & 63) >= 48) {                                                               \
+                if ((turn & 63) == 48) {                                                           \
+                    const u32 lanes = ballot(live);                                                \
+                    is_over = steps_of(turn) >= quantum || popcount(lanes) <= enough;              \
+                    if (is_over) break;                                                            \
+                    turn = steps_of(turn) | next_lane(lanes, followed_in(turn)) << followed_shift; \
+                }                                                                                  \
+                const u32 other = shuffle(position, followed_in(turn));                            \
+                if (other != ~0u) elected = other;                                                 \
+            }                                                                                      \
+            if (elected & slow_bit) break;                                                         \
+            fetch(code, elected, low, high);                                                       \
+            if (u16(low) >= u32(first_rare)) break;                                                \
+            if (position != elected) continue;                                                     \
             switch (u16(low)) {
 #define CASE(name) case u32(CodeOp::name):
 #define RARE_CASE(name)
@@ -84,7 +91,7 @@ inline constexpr u32 slot_stride = lane_stride;
     }                        \
     if (elected == ~0u) break;
 #define INTERPRETER_OUT_OF_LINE                            \
-    step++;                                                \
+    turn++;                                                \
     const bool goes_out = position == elected && !is_over; \
     Chore chore{};                                         \
     bool is_chunk = false;                                 \
@@ -107,7 +114,7 @@ inline constexpr u32 slot_stride = lane_stride;
     is_chunk = outcome == Outcome::chunk;
 #define INTERPRETER_END                             \
     do_chores(chore);                               \
-    if (ballot(is_chunk) != 0) step += chunk_steps; \
+    if (ballot(is_chunk) != 0) turn += chunk_steps; \
     }                                               \
     pc &= ~slow_bit;                                \
     if (live) state = ThreadState::ready;

@@ -27,7 +27,7 @@ inline constexpr u32 slot_stride = lane_stride;
 inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for them
 // Of a warp that has nothing to do, and of those that are to be quick about it.
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
-                     longest_mailbox_nap_ns = 500'000;
+                     longest_mailbox_nap_ns = 500'000, longest_clock_nap_ns = 500'000;
 
 // The native tier's: whether anybody wants to know which memory was written; for how long the
 // interpreter runs to the next call or loop; whether the hardware's stack has not come down to

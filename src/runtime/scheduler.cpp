@@ -19,7 +19,7 @@ constexpr s64 turn_quantum = 1 << 12;
 constexpr s64 native_turn_quantum = 1 << 16;
 constexpr u32 line_words = 32;  // of a line of the cache
 // So many of the workers nap only briefly, so that something new does not wait long.
-constexpr u32 eager_warps = 64;
+constexpr u32 eager_warps = 16;
 
 // ---- tasks on lanes ----------------------------------------------------------------
 
@@ -451,8 +451,8 @@ private:
     // Nothing to do: longer and longer naps.
     void rest() {
         pulse_.in(WarpPhase::rest);
-        if (naps_ < 10) naps_++;
-        const u32 nap = 500u << naps_, longest = is_eager_ ? longest_eager_nap_ns : longest_nap_ns;
+        if (naps_ < 11) naps_++;
+        const u32 nap = 250u << naps_, longest = is_eager_ ? longest_eager_nap_ns : longest_nap_ns;
         sleep_ns(nap < longest ? nap : longest);
     }
 
@@ -636,7 +636,7 @@ public:
                 shuffle(lane_id() == 0 ? load_relaxed(&m_.header->sleeping) : 0, 0) != 0;
             if (has_sleepers) wake_sleepers();
             if (pulse_.now() >= next_stats_) add_up();
-            sleep_ns(has_sleepers ? 10'000 : longest_nap_ns);
+            sleep_ns(has_sleepers ? 10'000 : longest_clock_nap_ns);
         }
     }
 
