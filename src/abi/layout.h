@@ -167,6 +167,14 @@ constexpr u32 function_ref(u32 instance_no, u32 func) {
 constexpr u32 ref_instance(u32 ref) { return ref >> function_bits; }
 constexpr u32 ref_function(u32 ref) { return ref & ((1u << function_bits) - 1); }
 
+// Functions that are system calls have code of the same length, `enter`, `system` and `ret`, one
+// after another: where that of the references from `first_ref` on is.
+struct SystemStubs {
+    u32 first_ref, count;
+    u32 first_entry;
+};
+inline constexpr u32 system_stub_words = 3;
+
 constexpr bool is_i31(u32 ref) { return ref & 1; }
 constexpr bool is_host_value(u32 ref) { return (ref & 3) == 2; }
 constexpr bool is_object(u32 ref) { return ref != 0 && (ref & 3) == 0; }

@@ -69,11 +69,13 @@ struct ProgramInfo {
     u32 most_frame_slots;  // of its functions
     u32 thread_entry;      // position of wasi_thread_start, or 0: its processes have one thread
     u32 is_watched;
-    u32 alternates;        // as in NativeParams
+    u32 alternates;  // as in NativeParams
+    SystemStubs system;
+    u32 padding;
     NativeEntries native;  // nothing can be checked of what they say: the host made them
     WordRange ranges[burst_ranges];
 };
-static_assert(sizeof(ProgramInfo) == 8 + max_program_name + 6 * 8 + 8 * 4 + burst_ranges * 8);
+static_assert(sizeof(ProgramInfo) == 8 + max_program_name + 6 * 8 + 12 * 4 + burst_ranges * 8);
 
 inline constexpr u32 spare_shards = 16;
 

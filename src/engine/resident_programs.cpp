@@ -62,6 +62,7 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     if (!burst.native.empty())
         info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
     info.alternates = loading.tier == device::Tier::alternate;
+    info.system = store.system_stubs();
     return burst;
 }
 

@@ -425,6 +425,12 @@ u32 Store::entry_of(const Extern& func) const {
     return codes_[instance.code_].entries[ref_function(func.at)];
 }
 
+SystemStubs Store::system_stubs() const {
+    if (system_instance_ == nullptr) return {};
+    const std::vector<u32>& entries = codes_[system_instance_->code_].entries;
+    return {function_ref(system_instance_->number_, 0), u32(entries.size()), entries.front()};
+}
+
 Result<u32> Store::most_frame_slots() {
     u32 most = 0;
     for (const LoadedCode& code : codes_) {

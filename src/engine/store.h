@@ -168,6 +168,8 @@ public:
     device::Space& space() { return *space_; }
     // Position of a function's code.
     u32 entry_of(const Extern& func) const;
+    // Of the functions that are system calls; none if nothing imports one.
+    SystemStubs system_stubs() const;
     // What the frame of a function needs at the most, of all that are loaded.
     Result<u32> most_frame_slots();
     // What is left of a call's fuel; a call that ran out goes on once it has more.

@@ -105,7 +105,8 @@ Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 ret
 // A function that is nothing but a system call is carried out at once, and nobody has entered it if
 // the call ends there and then.
 Outcome run_call_import(const Process& p, u32* thread, Registers& r, u64 w) {
-    const u32 ref = word(r.instance, imm_of(w)), entry = function_of(p, ref).entry;
+    const u32 ref = word(r.instance, imm_of(w)), stub = system_stub(p, ref),
+              entry = stub != 0 ? stub : function_of(p, ref).entry;
     const u64 enter = p.code[entry], system = p.code[entry + 1];
     const Slots rp = below(r.rp, record_words), fp = word_at(r.fp, a_of(w));
     if (CodeOp(op_of(system)) != CodeOp::system || distance(fp, rp) < s64(c_of(enter)))

@@ -91,15 +91,18 @@ bool is_system(const Process& p, u32 entry) {
     return CodeOp(op_of(p.code[entry + 1])) == CodeOp::system;
 }
 
-NativeStatus call_system(NativeContext& n, u32* instance, u32 entry, Slots fp, Slots rp) {
+// `instance_of_it()` is asked only if the call does not end there and then.
+template <class InstanceOfIt>
+NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entry, Slots fp,
+                         Slots rp) {
     const Process& p = *n.process;
     if (distance(fp, rp) < s64(c_of(p.code[entry]))) {
-        write_place(n, entry, fp, rp, instance);
+        write_place(n, entry, fp, rp, instance_of_it());
         return NativeStatus::interpret;
     }
     Registers r = registers_at(n, entry + 1, fp, rp, n.instance);
     const Outcome outcome = operate(n, r);
-    if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, instance);
+    if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, instance_of_it());
     return status_of(outcome);
 }
 
@@ -112,7 +115,7 @@ NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp, Slots
             if (instance != n.instance) use_instance(n, instance);
             status = enter_native(*n.table, entry, &n, fp.first, rp.first);
         } else if (is_system(*n.process, pc)) {
-            status = call_system(n, instance, pc, fp, rp);
+            status = call_system(n, [&] { return instance; }, pc, fp, rp);
             if (n.instance == caller) return status;  // with the memory that it had
         } else {
             write_place(n, pc, fp, rp, instance);
@@ -185,9 +188,11 @@ NativeStatus native_call(NativeContext* n, StackWord* fp, StackWord* rp, u32 ref
                          u32 return_position) {
     const Process& p = *n->process;
     const Slots record = below({rp}, record_words);
+    const Slots callee_fp = word_at(Slots{fp}, base);
     write_record(*n, n->code + return_position, {fp}, record);
-    return run_callee(*n, instance_of(p, ref), function_of(p, ref).entry, word_at(Slots{fp}, base),
-                      record);
+    if (const u32 stub = system_stub(p, ref); stub != 0)
+        return call_system(*n, [&] { return instance_of(p, ref); }, stub, callee_fp, record);
+    return run_callee(*n, instance_of(p, ref), function_of(p, ref).entry, callee_fp, record);
 }
 
 NativeStatus native_call_indirect(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {

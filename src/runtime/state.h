@@ -26,6 +26,7 @@ struct Process {
     u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
     u8* system;        // system memory (abi/system.h), or null
     const struct Machine* machine = nullptr;  // the resident machine that runs it, if one does
+    SystemStubs stubs = {};  // for that: what is found at once is not looked for in memory
 };
 
 // Slots from some place of a stack upwards: what frames and records are made of.
@@ -166,6 +167,12 @@ inline const FuncInfo& function_of(const Process& p, u32 ref) {
     const u32* instance = word_at(p.words, word(p.words, instances + ref_instance(ref)));
     return reinterpret_cast<const FuncInfo*>(p.code +
                                              module_of(p, instance).funcs)[ref_function(ref)];
+}
+
+// The entry of a function that is a system call, if the process knows where they are; else 0.
+inline u32 system_stub(const Process& p, u32 ref) {
+    const u32 number = ref - p.stubs.first_ref;
+    return number < p.stubs.count ? p.stubs.first_entry + number * system_stub_words : 0;
 }
 
 // Types are positions of TypeInfos; the supertypes follow each.

@@ -64,7 +64,8 @@ inline Process place_of(const Machine& m, u32 index) {
             0,
             process.bytes_size != 0 ? 63 : program.dirty_shift,
             m.system,
-            &m};
+            &m,
+            program.info.system};
 }
 
 // Of the task whose words these are.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/check.h"
 #include "base/format.h"
 #include "translate/function_translator.h"
 
@@ -122,6 +123,7 @@ Result<Code> translate_system(const wasm::Module& module, u32 first) {
         result.words.push_back(code_word(CodeOp::enter, 0, 0, slots + record_words));
         result.words.push_back(code_word_imm(CodeOp::system, slots, first + func));
         result.words.push_back(code_word(CodeOp::ret));
+        CHECK(result.words.size() == (func + 1) * system_stub_words);
     }
     FunctionTranslator instantiate(module, result.layout, false);
     if (!instantiate.translate_instantiate()) return Error{"the system module has initialisers"};
