@@ -358,7 +358,8 @@ void tell_parent(const Machine& m, u32 index) {
             else
                 store_relaxed(&parent.first_child, process.next_sibling);
             link_child(m, parent.first_zombie, index);
-            store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
+            // Who sees it without the lock looks again with it.
+            store_relaxed(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
         wake(m, wait_key(WaitFor::child, parent_index), ~u32{0},
              wait_key(WaitFor::child, parent_index, mine));
