@@ -371,6 +371,14 @@ bool is_end(ThreadState state) {
     if (!is_parked) make_ready(m, lane.task);
 }
 
+// Of one whose process ended before its turn came. Of many that wait for the same thing a few are
+// woken, and wake others when they have looked at it: those that never will leave that to others.
+[[gnu::noinline]] void end_before_turn(const Machine& m, u32 index, EndedTasks& ended) {
+    const TaskEntry& task = m.task(index);
+    if (task.wake == Wake::woken) wake(m, task.wait_key, woken_at_once);
+    end_task(m, index, false, ended);
+}
+
 // ---- workers -----------------------------------------------------------------------
 
 // A program with ready tasks among the first `count`, of the best priority there is; now and then
@@ -556,7 +564,7 @@ private:
         }
         one_after_another(is_ending_now || (is_new && info.thread_entry != 0),
                           [&](EndedTasks& ended) {
-                              if (is_ending_now) end_task(m_, lane_.task, false, ended);
+                              if (is_ending_now) end_before_turn(m_, lane_.task, ended);
                               if (is_ending_now || !enter(m_, lane_.task))
                                   lane_.has_task = is_new = false;
                           });

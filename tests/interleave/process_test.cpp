@@ -174,6 +174,40 @@ TEST(Family, TasksThatEndTogether) {
             options));
 }
 
+// Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked
+// at it; but 2 is killed meanwhile.
+TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
+    static constexpr u64 key = 7;
+    ExploreOptions options;
+    options.preemptions = 3;
+    auto begin = [](Family& s) {
+        s.m.begin(3);
+        s.m.processes[3].program = 0;  // a queue of its own
+        for (u32 i : {2, 3}) REQUIRE(park(s.m.machine(), i, key, no_deadline, [] { return true; }));
+    };
+    auto two = [](Family& s) {
+        const Machine m = s.m.machine();
+        s.m.come_back(2);
+        if (!is_ending(s.m.processes[2])) {
+            wake(m, key, 1);
+            return;
+        }
+        EndedTasks ended;
+        end_before_turn(m, 2, ended);
+        give_back(m, ended);
+    };
+    expect_right("2 wait, one is woken, one is killed; interrupted 3 times",
+                 explore(Scenario<Family>{.begin = begin,
+                                          .actors = {[](Family& s) { wake(s.m.machine(), key, 1); },
+                                                     [](Family& s) {
+                                                         end_all_tasks(s.m.machine(), s.pid(2),
+                                                                       Ending::killed, 9);
+                                                     },
+                                                     two, [](Family& s) { s.m.come_back(3); }},
+                                          .at_end = [](Family& s) { s.m.nothing_waits(); }},
+                         options));
+}
+
 // 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
 // gets the entry.
 TEST(Family, ASignalIsForOneProcess) {
