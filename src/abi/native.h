@@ -30,11 +30,13 @@ inline constexpr u32 native_most_words = 1u
 inline constexpr u32 native_most_handlers = 255;                   // in the interpreter
 
 // Entries of a piece of an image have numbers: what its function `enter` is asked for. An image for
-// GPUs is modules of its own, apart from the runtime's; native_image_name is a kernel in it that
+// GPUs is modules of its own, apart from the runtime's; native_image_name is a kernel in each that
 // writes the addresses of its pieces' `enter`, and calls all of them if it is given nowhere to
-// write to: so the linker knows what it takes to run them.
+// write to: so the linker knows what it takes to run them. native_table_name are the addresses of
+// the wasm module's functions; of those in other modules they are 0 until these are loaded too.
 inline constexpr const char* native_enter_name = "gpurun_native_enter";
 inline constexpr const char* native_image_name = "gpurun_native_image";
+inline constexpr const char* native_table_name = "gpurun_functions";
 
 // ---- what kernels are told ---------------------------------------------------------
 

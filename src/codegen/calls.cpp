@@ -18,6 +18,18 @@ void FunctionBuilder::read_results() {
         write(place.slot, place.words, get_slot(fp_, place.slot, place.words));
 }
 
+llvm::Value* FunctionBuilder::from_table(Value* func) {
+    llvm::GlobalVariable* table = piece_.table();
+    return b_.CreateLoad(b_.getPtrTy(),
+                         b_.CreateInBoundsGEP(table->getValueType(), table,
+                                              {number(0), b_.CreateZExt(func, b_.getInt64Ty())}));
+}
+
+llvm::Value* FunctionBuilder::callee(u32 func) {
+    return program_.group_of[func] == piece_.group() ? piece_.function(func)
+                                                     : from_table(number(func));
+}
+
 void FunctionBuilder::build_call(CodeOp op) {
     const u64 w = code_word(0);
     const u32 b = b_of(w), c = c_of(w);
@@ -25,7 +37,7 @@ void FunctionBuilder::build_call(CodeOp op) {
     switch (op) {
         case CodeOp::call: {
             const u32 func = program_.effects.function_at(position_ + imm_of(w));
-            if (program_.is_compiled[func]) return build_own_call(piece_.function(func), type);
+            if (program_.is_compiled[func]) return build_own_call(callee(func), type);
             return build_other_call(runtime("native_own_function", {context_, number(func)}));
         }
         case CodeOp::call_import:
@@ -45,14 +57,11 @@ void FunctionBuilder::build_call(CodeOp op) {
                *after = new_block("after");
     b_.CreateCondBr(b_.CreateICmpEQ(own, number(~u32{0})), other, look, rarely_);
     b_.SetInsertPoint(look);
-    llvm::GlobalVariable* table = piece_.table();
-    Value* callee = b_.CreateLoad(
-        b_.getPtrTy(), b_.CreateInBoundsGEP(table->getValueType(), table,
-                                            {number(0), b_.CreateZExt(own, b_.getInt64Ty())}));
-    b_.CreateCondBr(b_.CreateIsNull(callee), other, mine, rarely_);
+    Value* found = from_table(own);
+    b_.CreateCondBr(b_.CreateIsNull(found), other, mine, rarely_);
     const SlotStates before = states_;
     b_.SetInsertPoint(mine);
-    build_own_call(callee, type);
+    build_own_call(found, type);
     b_.CreateBr(after);
     states_ = before;
     b_.SetInsertPoint(other);

@@ -5,6 +5,7 @@
 // there. Nothing in an image is absolute: it serves wherever its module's code lies in a store.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,6 +27,14 @@ struct Image {
         std::vector<u32> entries;  // number -> position, relative to the module's code
     };
     std::vector<Piece> pieces;
+    // For GPUs so many pieces after another are a group, which is assembled and loaded by itself:
+    // one core would take minutes for a module of megabytes.
+    static constexpr usize group_pieces = 24;
+    usize group_count() const { return (pieces.size() + group_pieces - 1) / group_pieces; }
+    std::span<const Piece> group(usize number) const {
+        const usize first = number * group_pieces;
+        return std::span(pieces).subspan(first, std::min(group_pieces, pieces.size() - first));
+    }
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
     // What it took to make, in seconds of all threads together. Not kept.
     struct Times {

@@ -37,42 +37,27 @@
 namespace gpurun::codegen {
 namespace {
 
-// Words of code that a piece has about. Its size, not the number of threads, says what is in it:
-// the same module makes the same image everywhere.
-constexpr u64 piece_words = 4'000;
-
 // Of threads beside others that have something better to do. Linux has a priority for each.
 constexpr int niceness = 5;
 
-struct Range {
-    u32 first, end;  // functions
-};
-
-std::vector<Range> split(const Program& program) {
-    std::vector<Range> ranges;
-    u32 first = program.module.imported_funcs;
-    u64 taken = 0;
-    for (u32 func = first; func < program.module.funcs.size(); func++) {
-        taken += program.end_of(func) - program.begin_of(func);
-        if (taken < piece_words && func + 1 < program.module.funcs.size()) continue;
-        ranges.push_back({first, func + 1});
-        first = func + 1;
-        taken = 0;
-    }
-    return ranges;
-}
-
 std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
 
-void fill(Piece& piece, std::span<const Range> ranges, usize number) {
-    const Range& range = ranges[number];
+u32 group_of(const Program& program, usize piece) {
+    return program.group_of[program.pieces[piece].first];
+}
+
+void fill(Piece& piece, usize number) {
+    const Program& program = piece.program();
+    const Program::Range& range = program.pieces[number];
     for (u32 func = range.first; func < range.end; func++)
-        if (piece.program().is_compiled[func]) piece.add(func);
-    if (number == 0) piece.add_table();
+        if (program.is_compiled[func]) piece.add(func);
+    const bool is_first = number == 0 || group_of(program, number - 1) != piece.group();
+    if (is_first) piece.add_table();
     piece.finish(enter_name(number));
-    if (number > 0 || !piece.target().is_apart()) return;
+    if (!is_first || !piece.target().is_apart()) return;
     std::vector<std::string> names;
-    for (usize i = 0; i < ranges.size(); i++) names.push_back(enter_name(i));
+    for (usize i = number; i < program.pieces.size() && group_of(program, i) == piece.group(); i++)
+        names.push_back(enter_name(i));
     piece.add_image_kernel(names);
 }
 
@@ -161,12 +146,11 @@ void verify(Piece& piece, usize number) {
 }
 
 Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
-                                   std::span<const Range> ranges, usize number, bool is_text,
-                                   Image::Times& seconds) {
+                                   usize number, bool is_text, Image::Times& seconds) {
     auto since = std::chrono::steady_clock::now();
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
-    Piece piece(program, target);
-    fill(piece, ranges, number);
+    Piece piece(program, target, group_of(program, number));
+    fill(piece, number);
     llvm::Module& module = piece.module();
     set_machine(module, *machine);
     verify(piece, number);
@@ -195,21 +179,21 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
         other_cpu = make_host_target(options.cpu);
     }
     const Implementation& target = other_cpu ? *other_cpu : target_of(options.target);
-    const std::vector<Range> ranges = split(program);
-    std::vector<std::optional<Result<Image::Piece>>> made(ranges.size());
-    std::vector<Image::Times> times(ranges.size());
+    const usize count = program.pieces.size();
+    std::vector<std::optional<Result<Image::Piece>>> made(count);
+    std::vector<Image::Times> times(count);
     std::atomic<usize> next = 0;
     auto work = [&] {
         if (options.is_nice) setpriority(PRIO_PROCESS, id_t(gettid()), niceness);
-        for (usize i; (i = next.fetch_add(1)) < ranges.size();) {
+        for (usize i; (i = next.fetch_add(1)) < count;) {
             if (options.is_cancelled && options.is_cancelled()) return;
-            made[i] = compile_piece(program, target, ranges, i, options.is_text, times[i]);
+            made[i] = compile_piece(program, target, i, options.is_text, times[i]);
         }
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::thread> threads;
-    for (usize i = 1; i < std::min(most, ranges.size()); i++) threads.emplace_back(work);
+    for (usize i = 1; i < std::min(most, count); i++) threads.emplace_back(work);
     work();
     for (std::thread& thread : threads) thread.join();
 
@@ -232,11 +216,10 @@ Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& c
                             Target wanted) {
     const Program program(module, code, wanted != Target::host);
     const Implementation& target = target_of(wanted);
-    const std::vector<Range> ranges = split(program);
     std::string text;
-    for (usize i = 0; i < ranges.size(); i++) {
-        Piece piece(program, target);
-        fill(piece, ranges, i);
+    for (usize i = 0; i < program.pieces.size(); i++) {
+        Piece piece(program, target, group_of(program, i));
+        fill(piece, i);
         llvm::raw_string_ostream out(text);
         piece.module().print(out, nullptr);
     }

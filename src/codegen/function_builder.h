@@ -115,6 +115,9 @@ private:
     void build_enter();
     void build_return(CodeOp op);
     void build_operate();
+    // The function that the module's table has; one that has been compiled.
+    Value* from_table(Value* func);
+    Value* callee(u32 func);
     void build_call(CodeOp op);
     void build_own_call(Value* callee, const wasm::FuncType& type);
     void build_other_call(Value* ref);

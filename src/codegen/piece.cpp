@@ -23,7 +23,9 @@ constexpr usize max_params = 100, max_results = 20;
 // want up to 10 bytes for each, and device/cuda_native.cpp has what they may take.
 constexpr u32 max_gpu_live = 160;
 
-constexpr const char* table_name = "gpurun_functions";
+// Words of code that a piece has about. Its size, not the number of threads, says what is in it:
+// the same module makes the same image everywhere.
+constexpr u64 piece_words = 4'000;
 
 bool is_tail_call(CodeOp op) {
     return op == CodeOp::return_call || op == CodeOp::return_call_import ||
@@ -33,7 +35,7 @@ bool is_tail_call(CodeOp op) {
 }  // namespace
 
 Program::Program(const wasm::Module& m, const translate::Code& c, bool for_gpu)
-    : module(m), code(c), effects(m, c), is_compiled(m.funcs.size()) {
+    : module(m), code(c), effects(m, c), is_compiled(m.funcs.size()), group_of(m.funcs.size()) {
     for (u32 func = m.imported_funcs; func < m.funcs.size(); func++) {
         const u64 words = end_of(func) - begin_of(func);
         u32 handlers = 0;
@@ -51,14 +53,24 @@ Program::Program(const wasm::Module& m, const translate::Code& c, bool for_gpu)
             is_compiled[func] =
                 Flow(effects, func, begin_of(func), end_of(func)).most_live() <= max_gpu_live;
     }
+    u32 first = m.imported_funcs;
+    u64 words = 0;
+    for (u32 func = first; func < m.funcs.size(); func++) {
+        words += end_of(func) - begin_of(func);
+        if (for_gpu) group_of[func] = u32(pieces.size() / Image::group_pieces);
+        if (words < piece_words && func + 1 < m.funcs.size()) continue;
+        pieces.push_back({first, func + 1});
+        first = func + 1;
+        words = 0;
+    }
 }
 
 u32 Program::end_of(u32 func) const {
     return func + 1 < code.entries.size() ? code.entries[func + 1] : code.instantiate;
 }
 
-Piece::Piece(const Program& program, const Implementation& target)
-    : program_(program), target_(target) {
+Piece::Piece(const Program& program, const Implementation& target, u32 group)
+    : program_(program), target_(target), group_(group) {
     const std::span<const u8> bitcode = target.bitcode();
     llvm::MemoryBufferRef buffer(
         llvm::StringRef(reinterpret_cast<const char*>(bitcode.data()), bitcode.size()), "runtime");
@@ -118,11 +130,14 @@ llvm::Function* Piece::new_function(llvm::FunctionType* type,
 }
 
 llvm::GlobalVariable* Piece::table() {
-    if (llvm::GlobalVariable* found = module_->getNamedGlobal(table_name)) return found;
+    if (llvm::GlobalVariable* found = module_->getNamedGlobal(native_table_name)) return found;
     auto* type =
         llvm::ArrayType::get(llvm::PointerType::get(context_, 0), program_.module.funcs.size());
-    auto* made = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::ExternalLinkage,
-                                          nullptr, table_name);
+    const bool has_groups = program_.group_of.back() > 0;  // then whoever loads it fills it
+    auto* made =
+        new llvm::GlobalVariable(*module_, type, !has_groups, llvm::GlobalValue::ExternalLinkage,
+                                 nullptr, native_table_name);
+    made->setExternallyInitialized(has_groups);
     made->setVisibility(llvm::GlobalValue::HiddenVisibility);
     made->setDSOLocal(true);
     return made;
@@ -132,7 +147,7 @@ void Piece::add_table() {
     std::vector<llvm::Constant*> functions;
     auto* pointer = llvm::PointerType::get(context_, 0);
     for (u32 func = 0; func < program_.module.funcs.size(); func++)
-        functions.push_back(program_.is_compiled[func]
+        functions.push_back(program_.is_compiled[func] && program_.group_of[func] == group_
                                 ? static_cast<llvm::Constant*>(function(func))
                                 : llvm::ConstantPointerNull::get(pointer));
     llvm::GlobalVariable* made = table();
@@ -308,7 +323,7 @@ void Piece::take_runtime() {
     }
     CHECK(!module_->materializeAll());
     for (llvm::GlobalVariable& global : module_->globals())
-        if (global.hasInitializer() && global.getName() != table_name)
+        if (global.hasInitializer() && global.getName() != native_table_name)
             global.setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 

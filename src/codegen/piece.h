@@ -13,11 +13,16 @@ namespace gpurun::codegen {
 
 // What all pieces of a module know of it.
 struct Program {
+    struct Range {
+        u32 first, end;  // functions
+    };
     const wasm::Module& module;
     const translate::Code& code;
     translate::CodeEffects effects;
     std::vector<bool> is_compiled;  // by function
-    bool has_tail_calls = false;    // any callee may ask for one
+    std::vector<Range> pieces;
+    std::vector<u32> group_of;    // by function: only those of one group see each other's names
+    bool has_tail_calls = false;  // any callee may ask for one
 
     Program(const wasm::Module& m, const translate::Code& c, bool for_gpu);
     u32 begin_of(u32 func) const { return code.entries[func]; }
@@ -26,21 +31,23 @@ struct Program {
 
 class Piece {
 public:
-    Piece(const Program& program, const Implementation& target);
+    Piece(const Program& program, const Implementation& target, u32 group);
 
     // Adds a function: what calls in the module use, and what goes on in the middle of it.
     void add(u32 func);
     // Adds the function `enter`, when all others are there.
     void finish(const std::string& enter);
-    // The table by which call_indirect finds functions; in one of the pieces.
+    // The table by which call_indirect finds functions, and calls those of other groups; in one of
+    // a group's pieces.
     void add_table();
-    // The kernel native_image_name, where images are loaded apart; in one of the pieces.
+    // The kernel native_image_name, where images are loaded apart; in one of a group's pieces.
     void add_image_kernel(std::span<const std::string> enters);
 
     llvm::LLVMContext& context() { return context_; }
     llvm::Module& module() { return *module_; }
     const Program& program() const { return program_; }
     const Implementation& target() const { return target_; }
+    u32 group() const { return group_; }
     const std::vector<u32>& entries() const { return entry_positions_; }
     // Those that were made here; the others are the runtime's.
     const std::vector<llvm::Function*>& functions() const { return functions_; }
@@ -67,6 +74,7 @@ private:
 
     const Program& program_;
     const Implementation& target_;
+    const u32 group_;
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
     std::vector<llvm::Function*> functions_;

@@ -38,17 +38,17 @@ Assemblies::Turn::~Turn() {
 namespace {
 
 Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::string_view> ptx,
-                                     u32 max_registers, bool is_optimised) {
+                                     u32 max_registers, How how) {
     constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
                   jit_split_compile = 33;
     char log[4096] = {};
     int options[] = {jit_max_registers, jit_log, jit_log_size, jit_level, jit_split_compile};
     // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
-    // cores.
+    // cores, 1: one after another.
     unsigned count = driver.version >= 12000 ? 5 : 4;
     auto value = [](usize v) { return reinterpret_cast<void*>(v); };
-    void* values[] = {value(max_registers), log, value(sizeof log - 1), value(is_optimised ? 4 : 0),
-                      value(0)};
+    void* values[] = {value(max_registers), log, value(sizeof log - 1),
+                      value(how.is_optimised ? 4 : 0), value(how.is_alone ? 0 : 1)};
     Handle link = nullptr;
     TRY(driver.check(driver.link_create(count, options, values, &link), "starting the assembler"));
     constexpr int input_ptx = 1;
@@ -80,16 +80,16 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
 // Made once for a chip and a driver version, then kept in the cache, or here where there is none.
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
-                                 bool is_optimised) {
+                                 How how) {
     const image::Cache cache(image::Cache::default_folder());
     const std::string key =
-        format("kernel %u%s driver %d chip %u ", max_registers, is_optimised ? "" : " plain",
+        format("kernel %u%s driver %d chip %u ", max_registers, how.is_optimised ? "" : " plain",
                chip.driver->version, chip.capability) +
         id;
     const Assemblies::Turn turn(*chip.assemblies, key);
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
     if (std::optional<std::vector<u8>> kept = chip.assemblies->find(key)) return std::move(*kept);
-    std::vector<u8> cubin = TRY(assemble_now(*chip.driver, ptx, max_registers, is_optimised));
+    std::vector<u8> cubin = TRY(assemble_now(*chip.driver, ptx, max_registers, how));
     if (cache.folder().empty())
         chip.assemblies->keep(key, cubin);
     else

@@ -219,11 +219,15 @@ struct Chip {
     std::shared_ptr<Assemblies> assemblies;
 };
 std::string kernel_id(const char* name, std::string_view ptx);
+struct How {
+    bool is_optimised = true;
+    bool is_alone = true;  // then it may take all cores
+};
 // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others. Any thread that
 // has a context.
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
-                                 bool is_optimised = true);
+                                 How how = {});
 
 // NativeEntries, and the memory that they are in.
 struct UploadedEntries {
@@ -372,6 +376,10 @@ public:
     void give_up() { account_.is_lost = true; }
 
 private:
+    // Of load_native.
+    Result<std::vector<DevicePointer>> find_enters(Handle module, usize pieces);
+    Result<void> connect(std::span<const Handle> modules);
+
     const Driver& driver_;
     int device_;
     Handle context_ = nullptr, stream_ = nullptr;
@@ -387,22 +395,23 @@ private:
 class CudaNativeCode final : public NativeCode {
 public:
     // The device's account outlives it.
-    CudaNativeCode(const Driver& driver, const Account& account, Handle module)
-        : driver_(driver), account_(account), module_(module) {}
+    CudaNativeCode(const Driver& driver, const Account& account)
+        : driver_(driver), account_(account) {}
     ~CudaNativeCode() override {
-        if (module_ && !account_.is_lost) driver_.module_unload(module_);
+        if (account_.is_lost) return;
+        for (Handle module : modules) driver_.module_unload(module);
     }
     struct Entry {
         u32 position;  // relative to the module's code
         u32 number;
         DevicePointer enter;
     };
+    std::vector<Handle> modules;  // one for each group of the image
     std::vector<Entry> entries;
 
 private:
     const Driver& driver_;
     const Account& account_;
-    Handle module_;
 };
 
 // A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by

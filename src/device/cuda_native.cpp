@@ -2,6 +2,9 @@
 // know each other's functions by their addresses, so a kernel is assembled once for all images.
 #include <elf.h>
 
+#include <atomic>
+#include <thread>
+
 #include "abi/machine.h"
 #include "abi/native.h"
 #include "base/phases.h"
@@ -84,19 +87,23 @@ KernelSource source_of(codegen::Target target, u32 capability) {
     }
 }
 
-// With no constants that would not be found.
-Result<std::vector<u8>> assemble_image(const Chip& chip, const codegen::Image& image,
-                                       u32 max_registers) {
+using Cubins = std::vector<std::vector<u8>>;
+
+// With no constants that would not be found. `is_alone`: no other is assembled at the same time.
+Result<std::vector<u8>> assemble_group(const Chip& chip,
+                                       std::span<const codegen::Image::Piece> pieces,
+                                       u32 max_registers, bool is_alone) {
     // All of it is its name: nobody can make another that is taken for it.
     std::vector<std::string> texts;
     std::string id = "image";
-    for (const codegen::Image::Piece& piece : image.pieces) {
+    for (const codegen::Image::Piece& piece : pieces) {
         texts.emplace_back(piece.object.begin(), piece.object.end());
         id += format(" %zu ", texts.back().size()) + texts.back();
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
-    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers));
-    if (has_constants(cubin)) cubin = TRY(assemble(chip, id, views, max_registers, false));
+    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers, {true, is_alone}));
+    if (has_constants(cubin))
+        cubin = TRY(assemble(chip, id, views, max_registers, {false, is_alone}));
     if (has_constants(cubin))
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
@@ -112,6 +119,29 @@ Result<std::vector<u8>> assemble_image(const Chip& chip, const codegen::Image& i
                    "--tier interp runs without",
                    *frame, most_frame_bytes)};
     return cubin;
+}
+
+// Group by group, each on a core of its own. The context is current.
+Result<Cubins> assemble_image(const Chip& chip, Handle context, const codegen::Image& image,
+                              u32 max_registers) {
+    const usize count = image.group_count();
+    std::vector<std::optional<Result<std::vector<u8>>>> made(count);
+    std::atomic<usize> next = 0;
+    auto work = [&] {
+        for (usize i; (i = next.fetch_add(1)) < count;)
+            made[i] = assemble_group(chip, image.group(i), max_registers, count == 1);
+    };
+    std::vector<std::thread> threads;
+    for (usize i = 1; i < std::min<usize>(count, std::thread::hardware_concurrency()); i++)
+        threads.emplace_back([&] {
+            if (chip.driver->context_set(context) == 0) work();
+        });
+    work();
+    for (std::thread& thread : threads) thread.join();
+    Cubins cubins;
+    for (std::optional<Result<std::vector<u8>>>& cubin : made)
+        cubins.push_back(TRY(std::move(*cubin)));
+    return cubins;
 }
 
 // As rt::NativeEntry lies in the device's memory.
@@ -168,37 +198,74 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     // Of a module without functions of its own there is nothing to load.
     if (image.pieces.empty())
         return std::shared_ptr<const NativeCode>(
-            std::make_shared<CudaNativeCode>(driver_, account_, nullptr));
+            std::make_shared<CudaNativeCode>(driver_, account_));
     PhaseTimer timer(Phase::kernels);
-    Handle function = nullptr;
     std::shared_ptr<CudaNativeCode> code;
+    u32 registers = 0;
     // It runs with the registers that the kernel was launched with. That has as many as it may, as
     // a rule; and so many were meant when it was assembled beforehand.
     for (u32 limit : {source_of(target, info_.capability).registers, kernel->registers}) {
-        const std::vector<u8> cubin = TRY(assemble_image(chip(), image, limit));
-        Handle module = nullptr;
-        TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
-        code = std::make_shared<CudaNativeCode>(driver_, account_, module);
-        TRY(check(driver_.module_function(&function, module, native_image_name),
-                  "finding the entries of machine code"));
-        if (TRY(registers_of(function)) <= kernel->registers) break;
+        code = std::make_shared<CudaNativeCode>(driver_, account_);
+        registers = 0;
+        for (const std::vector<u8>& cubin : TRY(assemble_image(chip(), context_, image, limit))) {
+            Handle module = nullptr, function = nullptr;
+            TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
+            code->modules.push_back(module);
+            TRY(check(driver_.module_function(&function, module, native_image_name),
+                      "finding the entries of machine code"));
+            registers = std::max(registers, TRY(registers_of(function)));
+        }
+        if (registers <= kernel->registers) break;
     }
-    if (const u32 registers = TRY(registers_of(function)); registers > kernel->registers)
+    if (registers > kernel->registers)
         return Error{
             format("machine code takes %u registers where its kernel has %u; --tier interp "
                    "runs without",
                    registers, kernel->registers)};
-    Buffer addresses = TRY(allocate(image.pieces.size() * 8, "entries of machine code"));
+    for (usize i = 0; i < code->modules.size(); i++) {
+        const std::span<const codegen::Image::Piece> pieces = image.group(i);
+        const std::vector<DevicePointer> enters = TRY(find_enters(code->modules[i], pieces.size()));
+        for (usize k = 0; k < pieces.size(); k++)
+            for (u32 number = 0; number < pieces[k].entries.size(); number++)
+                code->entries.push_back({pieces[k].entries[number], number, enters[k]});
+    }
+    TRY(connect(code->modules));
+    return std::shared_ptr<const NativeCode>(std::move(code));
+}
+
+// Addresses of the functions that enter its pieces.
+Result<std::vector<DevicePointer>> CudaDevice::find_enters(Handle module, usize pieces) {
+    Handle function = nullptr;
+    TRY(check(driver_.module_function(&function, module, native_image_name),
+              "finding the entries of machine code"));
+    std::vector<DevicePointer> enters(pieces);
+    const u64 size = pieces * sizeof(DevicePointer);
+    Buffer addresses = TRY(allocate(size, "entries of machine code"));
     DevicePointer to = addresses.at();
     void* arguments[] = {&to};
     TRY(check(driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr),
               "finding the entries of machine code"));
-    std::vector<DevicePointer> enters(image.pieces.size());
-    TRY(copy_out(enters.data(), to, enters.size() * 8));
-    for (usize i = 0; i < enters.size(); i++)
-        for (u32 number = 0; number < image.pieces[i].entries.size(); number++)
-            code->entries.push_back({image.pieces[i].entries[number], number, enters[i]});
-    return std::shared_ptr<const NativeCode>(std::move(code));
+    TRY(copy_out(enters.data(), to, size));
+    return enters;
+}
+
+// Each has the addresses of its own functions in its table, and gets those of the others.
+Result<void> CudaDevice::connect(std::span<const Handle> modules) {
+    if (modules.size() < 2) return {};
+    std::vector<DevicePointer> all, tables;
+    for (Handle module : modules) {
+        usize size = 0;
+        TRY(check(driver_.module_global(&tables.emplace_back(), &size, module, native_table_name),
+                  "finding the functions of machine code"));
+        std::vector<DevicePointer> own(size / sizeof(DevicePointer));
+        TRY(copy_out(own.data(), tables.back(), size));
+        all.resize(own.size());  // they have the same number
+        for (usize i = 0; i < own.size(); i++)
+            if (own[i] != 0) all[i] = own[i];
+    }
+    for (DevicePointer table : tables)
+        TRY(copy_in(table, all.data(), all.size() * sizeof(DevicePointer)));
+    return synchronize("connecting machine code");
 }
 
 Assembler CudaDevice::assembler(codegen::Target target) const {
@@ -211,7 +278,7 @@ Assembler CudaDevice::assembler(codegen::Target target) const {
             const KernelSource source = source_of(target, chip.capability);
             (void)assemble(chip, kernel_id(source.name, source.ptx), {&source.ptx, 1},
                            source.registers);
-            if (!image.pieces.empty()) (void)assemble_image(chip, image, source.registers);
+            (void)assemble_image(chip, context, image, source.registers);
         }
         driver.context_release(chip.device);
     };

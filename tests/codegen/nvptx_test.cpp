@@ -133,5 +133,52 @@ TEST(Nvptx, FunctionsWithMuchThatIsLiveStayInTheInterpreter) {
     EXPECT_NE(function(text, "f2"), "");
 }
 
+// Of a large module the pieces are in groups, each with a kernel and a table of its own.
+TEST(Nvptx, GroupsCallEachOtherByTheirTables) {
+    constexpr u32 functions = codegen::Image::group_pieces + 1, operations = 2'000;
+    std::string text = "(module ";
+    for (u32 i = 0; i < functions; i++) {
+        // Each is a piece: its code is longer than one has about.
+        text += format("(func $f%u (export \"f%u\") (param i32) (result i32)", i, i);
+        for (u32 k = 0; k < operations; k++)
+            text += format(
+                "(local.set 0 (i32.xor (i32.rotl (local.get 0) (i32.const 5)) "
+                "(i32.const %u)))",
+                i * operations + k);
+        text += format("(call $f%u (local.get 0)))", (i + 1) % functions);
+    }
+    text += ")";
+    auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
+    ASSERT_TRUE(module) << module.error().to_string();
+    auto code = translate::translate(**module, {});
+    ASSERT_TRUE(code);
+    auto image = codegen::compile(**module, *code, {codegen::Target::cuda_burst});
+    ASSERT_TRUE(image) << image.error().to_string();
+    ASSERT_EQ(image->group_count(), 2u);
+    std::string groups[2];
+    for (u32 i = 0; i < 2; i++)
+        for (const codegen::Image::Piece& piece : image->group(i))
+            groups[i].append(piece.object.begin(), piece.object.end());
+    auto count = [](const std::string& in, const std::string& what) {
+        usize found = 0;
+        for (usize at = 0; (at = in.find(what, at)) != std::string::npos; at++) found++;
+        return found;
+    };
+    const std::string table = ".visible .global .align 8 .u64 gpurun_functions[", first = "f0",
+                      last = format("f%u", functions - 1);
+    for (const std::string& group : groups) {
+        EXPECT_EQ(count(group, ".entry gpurun_native_image("), 1u);
+        EXPECT_EQ(count(group, table), 1u);
+    }
+    EXPECT_NE(function(groups[0], first), "");
+    EXPECT_EQ(count(groups[0], last + "("), 0u);
+    EXPECT_EQ(count(groups[0], last + "\n"), 0u);
+    EXPECT_NE(function(groups[1], last), "");
+    EXPECT_EQ(count(groups[1], first + "\n"), 0u);
+    // The table's last entry, which is the other group's; and its first.
+    EXPECT_EQ(count(groups[0], format("f%u, 0}", functions - 2)), 1u);
+    EXPECT_EQ(count(groups[1], "0, " + last + "}"), 1u);
+}
+
 }  // namespace
 }  // namespace gpurun::test
