@@ -337,7 +337,23 @@ def select(options):
     wrong = [name for name in options.names if name not in known]
     if wrong:
         sys.exit(f"programs_test.py: nothing is called {wrong[0]}")
-    return tests
+    return compiling_first(tests, options) if options.tier else tests
+
+
+def compiling_first(tests, options):
+    """A test of each module, the largest before all, and then the others: these find its machine code in the cache.
+    In the order of the list all jobs at once would make that of the same module."""
+    first, others = {}, []
+    for test in tests:
+        if test.module in first:
+            others.append(test)
+        else:
+            first[test.module] = test
+
+    def size(test):
+        path = options.guests / f"{test.module}.wasm"
+        return path.stat().st_size if path.exists() else 0
+    return sorted(first.values(), key=size, reverse=True) + others
 
 
 def main():
