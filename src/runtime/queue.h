@@ -26,24 +26,35 @@ inline void push_task(RunQueue& queue, u64* slots, u32 task) {
     store_shared(slot, u64(round | 1) << 32 | task);  // pairs with fetch_task
 }
 
+// Where the first ticket is, and how many there are, about. Tail may have been read before a head
+// that others moved since: then nothing is there.
+struct QueueLook {
+    u32 head = 0;
+    s32 there = 0;
+};
+inline QueueLook look_at(const RunQueue& queue) {
+    const u32 head = load_relaxed(&queue.head);
+    return {head, s32(load_relaxed(&queue.tail) - head)};
+}
+
 // Up to `most` tickets, from `first` on; how many. None, too, where others were quicker several
-// times: among thousands of warps those that are far from the memory would try for ever.
-inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
+// times: among thousands of warps those that are far from the memory would try for ever. `seen`:
+// what the queue was like just now.
+inline u32 take_tickets(RunQueue& queue, u32 most, u32& first, QueueLook seen) {
     constexpr u32 attempts = 4;
-    u32 head = load_relaxed(&queue.head);
-    for (u32 i = 0; i < attempts; i++) {
-        // Tail may have been read before a head that others moved since: then nothing is there.
-        const s32 there = s32(load_relaxed(&queue.tail) - head);
-        if (there <= 0) return 0;
-        const u32 count = u32(there) < most ? u32(there) : most;
-        const u32 found = compare_exchange_relaxed(&queue.head, head, head + count);
-        if (found == head) {
-            first = head;
+    for (u32 i = 0; i < attempts && seen.there > 0; i++) {
+        const u32 count = u32(seen.there) < most ? u32(seen.there) : most;
+        const u32 found = compare_exchange_relaxed(&queue.head, seen.head, seen.head + count);
+        if (found == seen.head) {
+            first = found;
             return count;
         }
-        head = found;
+        seen = {found, s32(load_relaxed(&queue.tail) - found)};
     }
     return 0;
+}
+inline u32 take_tickets(RunQueue& queue, u32 most, u32& first) {
+    return take_tickets(queue, most, first, look_at(queue));
 }
 
 inline u32 fetch_task(RunQueue& queue, u64* slots, u32 ticket) {
@@ -62,8 +73,7 @@ inline u32 fetch_task(RunQueue& queue, u64* slots, u32 ticket) {
 
 // How many wait, about.
 inline u32 queue_length(const RunQueue& queue) {
-    const u32 head = load_relaxed(&queue.head);
-    const s32 there = s32(load_relaxed(&queue.tail) - head);
+    const s32 there = look_at(queue).there;
     return there > 0 ? u32(there) : 0;
 }
 

@@ -381,19 +381,54 @@ bool is_end(ThreadState state) {
 
 // ---- workers -----------------------------------------------------------------------
 
-// A program with ready tasks among the first `count`, of the best priority there is; now and then
-// of the worst, so that all get on. max_programs: none.
-u32 pick_program(const Machine& m, u32 count, u32 start, bool is_fair) {
-    // To look costs no order; who finds something there gets that with it.
-    for (u32 k = 0; k < count * priorities; k += warp_lanes) {
-        const u32 mine = k + lane_id(), program = count == 0 ? 0 : (start + mine) % count,
-                  rank = count == 0 ? 0 : mine / count;
-        const bool is_there =
-            rank < priorities &&
-            queue_length(m.program(program).queues[is_fair ? priorities - 1 - rank : rank]) > 0;
-        if (const u32 found = ballot(is_there); found != 0) return shuffle(program, lowest(found));
+// A queue with ready tasks. max_programs: there is none.
+struct ReadyQueue {
+    u32 program = max_programs, priority = 0;
+    QueueLook seen = {};
+};
+
+QueueLook shuffled(QueueLook mine, u32 from) {
+    return {shuffle(mine.head, from), s32(shuffle(u32(mine.there), from))};
+}
+
+// Of the best priority that there is among the first `count` programs, or of the worst, from
+// `start` on. To look costs no order; who takes something from it gets that with it.
+ReadyQueue find_ready(const Machine& m, u32 count, u32 start, bool is_fair) {
+    ReadyQueue best;
+    u32 best_rank = priorities;
+    for (u32 k = 0; k < count && best_rank > 0; k += warp_lanes) {
+        const u32 mine = k + lane_id();
+        u32 program = start + mine;
+        if (program >= count) program -= count;
+        // All are on their way at the same time.
+        QueueLook seen[priorities];
+#pragma clang loop unroll(full)
+        for (u32 rank = 0; rank < priorities; rank++)
+            if (mine < count)
+                seen[rank] =
+                    look_at(m.program(program).queues[is_fair ? priorities - 1 - rank : rank]);
+#pragma clang loop unroll(full)
+        for (u32 rank = 0; rank < priorities; rank++) {
+            const u32 found = ballot(seen[rank].there > 0);
+            if (found == 0 || rank >= best_rank) continue;
+            const u32 from = lowest(found);
+            best = {shuffle(program, from), is_fair ? priorities - 1 - rank : rank,
+                    shuffled(seen[rank], from)};
+            best_rank = rank;
+        }
     }
-    return max_programs;
+    return best;
+}
+
+// Of that program, the best there is.
+ReadyQueue find_ready(const Machine& m, u32 program) {
+    static_assert(warp_lanes == 1 || warp_lanes >= priorities);  // one alone has no gang
+    QueueLook seen;
+    if (lane_id() < priorities) seen = look_at(m.program(program).queues[lane_id()]);
+    const u32 found = ballot(seen.there > 0);
+    if (found == 0) return {};
+    const u32 priority = lowest(found);
+    return {program, priority, shuffled(seen, priority)};
 }
 
 class Worker {
@@ -404,6 +439,7 @@ public:
           stack_limit_(stack_limit),
           is_eager_(warp - first_worker < eager_warps),
           picks_(warp),
+          start_(warp),
           busy_lane_ns_(pulse_.entry().busy_lane_ns),
           lane_ns_(pulse_.entry().lane_ns) {}
 
@@ -500,33 +536,34 @@ private:
         const u32 idle = ballot(!lane_.has_task);
         if (idle == 0) return false;
         picks_++;
-        const bool is_free = popcount(idle) == warp_lanes;
-        if (is_free) {
+        ReadyQueue ready;
+        if (popcount(idle) == warp_lanes) {
             // Those that came just now are looked at the next time.
             const u32 count = load_relaxed(&m_.header->programs_used);
-            program_ = pick_program(m_, programs_, picks_, picks_ % 8 == 0);
+            if (++start_ >= programs_) start_ = 0;
+            // Now and then the worst comes first, so that all get on.
+            ready = find_ready(m_, programs_, start_, picks_ % 8 == 0);
             programs_ = shuffle(count, 0);
+            program_ = ready.program;
+        } else {
+            ready = find_ready(m_, program_);
         }
-        if (program_ == max_programs) return false;
-        ProgramEntry& program = m_.program(program_);
+        if (ready.program == max_programs) return false;
         if (program_ >= programs_there_)  // acquired: the program is there
             programs_there_ = shuffle(load_shared(&m_.header->programs_used), 0);
-        bool is_new = false;
-        for (u32 priority = 0; priority < priorities; priority++) {
-            const u32 left = ballot(!lane_.has_task);
-            if (left == 0) break;
-            RunQueue& queue = program.queues[priority];
-            u32 first = 0, count = 0;
-            if (lane_id() == lowest(left)) count = take_tickets(queue, popcount(left), first);
-            count = shuffle(count, lowest(left));
-            first = shuffle(first, lowest(left));
-            const u32 rank = popcount(left & ((u32{1} << lane_id()) - 1));
-            if (!lane_.has_task && rank < count) {
-                lane_.task = fetch_task(queue, m_.queue_slots(queue), first + rank);
-                lane_.has_task = is_new = true;
-            }
-            sync_warp();
+        RunQueue& queue = m_.program(program_).queues[ready.priority];
+        u32 first = 0, count = 0;
+        if (lane_id() == lowest(idle))
+            count = take_tickets(queue, popcount(idle), first, ready.seen);
+        count = shuffle(count, lowest(idle));
+        first = shuffle(first, lowest(idle));
+        const u32 rank = popcount(idle & ((u32{1} << lane_id()) - 1));
+        const bool is_new = !lane_.has_task && rank < count;
+        if (is_new) {
+            lane_.task = fetch_task(queue, m_.queue_slots(queue), first + rank);
+            lane_.has_task = true;
         }
+        sync_warp();
         if (ballot(is_new) == 0) return false;
         begin_turns(is_new);
         return true;
@@ -626,7 +663,7 @@ private:
     u8* stack_limit_;
     bool is_eager_;
     u32 program_ = max_programs;  // of the gang
-    u32 picks_, naps_ = 0, was_busy_ = 0;
+    u32 picks_, start_, naps_ = 0, was_busy_ = 0;
     u32 programs_ = 0, programs_there_ = 0;  // as many as there were a turn ago, and are known
     u64 busy_lane_ns_, lane_ns_;             // what the entry says, at hand
 };
