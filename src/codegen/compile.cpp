@@ -42,7 +42,7 @@ constexpr int niceness = 5;
 
 std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
 
-u32 group_of(const Program& program, usize piece) {
+u32 group_of_piece(const Program& program, usize piece) {
     return program.group_of[program.pieces[piece].first];
 }
 
@@ -51,12 +51,13 @@ void fill(Piece& piece, usize number) {
     const Program::Range& range = program.pieces[number];
     for (u32 func = range.first; func < range.end; func++)
         if (program.is_compiled[func]) piece.add(func);
-    const bool is_first = number == 0 || group_of(program, number - 1) != piece.group();
+    const bool is_first = number == 0 || group_of_piece(program, number - 1) != piece.group();
     if (is_first) piece.add_table();
     piece.finish(enter_name(number));
     if (!is_first || !piece.target().is_apart()) return;
     std::vector<std::string> names;
-    for (usize i = number; i < program.pieces.size() && group_of(program, i) == piece.group(); i++)
+    for (usize i = number; i < program.pieces.size() && group_of_piece(program, i) == piece.group();
+         i++)
         names.push_back(enter_name(i));
     piece.add_image_kernel(names);
 }
@@ -149,7 +150,7 @@ Result<Image::Piece> compile_piece(const Program& program, const Implementation&
                                    usize number, bool is_text, Image::Times& seconds) {
     auto since = std::chrono::steady_clock::now();
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
-    Piece piece(program, target, group_of(program, number));
+    Piece piece(program, target, group_of_piece(program, number));
     fill(piece, number);
     llvm::Module& module = piece.module();
     set_machine(module, *machine);
@@ -218,7 +219,7 @@ Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& c
     const Implementation& target = target_of(wanted);
     std::string text;
     for (usize i = 0; i < program.pieces.size(); i++) {
-        Piece piece(program, target, group_of(program, i));
+        Piece piece(program, target, group_of_piece(program, i));
         fill(piece, i);
         llvm::raw_string_ostream out(text);
         piece.module().print(out, nullptr);

@@ -377,7 +377,7 @@ public:
 
 private:
     // Of load_native.
-    Result<std::vector<DevicePointer>> find_enters(Handle module, usize pieces);
+    Result<std::vector<DevicePointer>> find_enters(Handle kernel, usize pieces);
     Result<void> connect(std::span<const Handle> modules);
 
     const Driver& driver_;

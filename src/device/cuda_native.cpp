@@ -201,18 +201,22 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
             std::make_shared<CudaNativeCode>(driver_, account_));
     PhaseTimer timer(Phase::kernels);
     std::shared_ptr<CudaNativeCode> code;
+    std::vector<Handle> kernels;  // native_image_name of each group
     u32 registers = 0;
     // It runs with the registers that the kernel was launched with. That has as many as it may, as
     // a rule; and so many were meant when it was assembled beforehand.
     for (u32 limit : {source_of(target, info_.capability).registers, kernel->registers}) {
         code = std::make_shared<CudaNativeCode>(driver_, account_);
+        kernels.clear();
         registers = 0;
-        for (const std::vector<u8>& cubin : TRY(assemble_image(chip(), context_, image, limit))) {
+        const Cubins cubins = TRY(assemble_image(chip(), context_, image, limit));
+        for (const std::vector<u8>& cubin : cubins) {
             Handle module = nullptr, function = nullptr;
             TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
             code->modules.push_back(module);
             TRY(check(driver_.module_function(&function, module, native_image_name),
                       "finding the entries of machine code"));
+            kernels.push_back(function);
             registers = std::max(registers, TRY(registers_of(function)));
         }
         if (registers <= kernel->registers) break;
@@ -222,9 +226,9 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
             format("machine code takes %u registers where its kernel has %u; --tier interp "
                    "runs without",
                    registers, kernel->registers)};
-    for (usize i = 0; i < code->modules.size(); i++) {
+    for (usize i = 0; i < kernels.size(); i++) {
         const std::span<const codegen::Image::Piece> pieces = image.group(i);
-        const std::vector<DevicePointer> enters = TRY(find_enters(code->modules[i], pieces.size()));
+        const std::vector<DevicePointer> enters = TRY(find_enters(kernels[i], pieces.size()));
         for (usize k = 0; k < pieces.size(); k++)
             for (u32 number = 0; number < pieces[k].entries.size(); number++)
                 code->entries.push_back({pieces[k].entries[number], number, enters[k]});
@@ -233,17 +237,14 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     return std::shared_ptr<const NativeCode>(std::move(code));
 }
 
-// Addresses of the functions that enter its pieces.
-Result<std::vector<DevicePointer>> CudaDevice::find_enters(Handle module, usize pieces) {
-    Handle function = nullptr;
-    TRY(check(driver_.module_function(&function, module, native_image_name),
-              "finding the entries of machine code"));
+// Addresses of the functions that enter a group's pieces, from its kernel.
+Result<std::vector<DevicePointer>> CudaDevice::find_enters(Handle kernel, usize pieces) {
     std::vector<DevicePointer> enters(pieces);
     const u64 size = pieces * sizeof(DevicePointer);
     Buffer addresses = TRY(allocate(size, "entries of machine code"));
     DevicePointer to = addresses.at();
     void* arguments[] = {&to};
-    TRY(check(driver_.launch(function, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr),
+    TRY(check(driver_.launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr),
               "finding the entries of machine code"));
     TRY(copy_out(enters.data(), to, size));
     return enters;

@@ -56,6 +56,11 @@ struct ExploreOptions {
     u32 patience = 3;                // rounds of those that all pause
     std::vector<std::string> names;  // of the actors
 };
+inline ExploreOptions interrupted(u32 times) {
+    ExploreOptions options;
+    options.preemptions = times;
+    return options;
+}
 
 struct Failure {
     std::string message;

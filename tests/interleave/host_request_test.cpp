@@ -89,8 +89,6 @@ TEST(HostRequest, IsAnsweredOrKilled) {
 }
 // Another process gets the entries of the one that was killed, and sleeps.
 TEST(HostRequest, AnswersAreForThoseWhoAsked) {
-    ExploreOptions options;
-    options.preemptions = 3;
     auto act = [](Asking& s) {
         ask(s);
         if (load_task_state(s.m.tasks[1]) != TaskState::free) return store_shared(&s.is_over, 1u);
@@ -113,7 +111,7 @@ TEST(HostRequest, AnswersAreForThoseWhoAsked) {
                                                   REQUIRE(s.m.tasks[1].state == TaskState::blocked);
                                                   REQUIRE(!s.m.block_of(1)->request_failed);
                                               }},
-                         options));
+                         interrupted(3)));
 }
 
 }  // namespace

@@ -135,8 +135,6 @@ TEST(Pipe, BringsBytesAndItsEnd) {
                                                  REQUIRE(std::memcmp(s.got, "ab", 2) == 0);
                                                  s.all_is_given_back();
                                              }}));
-    ExploreOptions options;
-    options.preemptions = 3;
     expect_right("writes of 2 and 1 bytes, read to the end, interrupted 3 times",
                  explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
                                          .actors = {read_to_the_end, write_ab_c},
@@ -146,7 +144,7 @@ TEST(Pipe, BringsBytesAndItsEnd) {
                                                  REQUIRE(std::memcmp(s.got, "abc", 3) == 0);
                                                  s.all_is_given_back();
                                              }},
-                         options));
+                         interrupted(3)));
 }
 TEST(Pipe, WaitsForRoom) {
     expect_right("a write of 4 bytes where 2 have room, and one read",
@@ -183,21 +181,17 @@ void poll_to_the_end(Piped& s) {
 void only_close(Piped& s) { s.close(2); }
 
 TEST(Pipe, WakesWhoPollsSeveral) {
-    ExploreOptions options;
-    options.preemptions = 4;
     expect_right("a write of 2 bytes to a pipe that is polled, interrupted 4 times",
                  explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
                                          .actors = {poll_to_the_end, write_two<2>},
                                          .at_end = [](Piped& s) { s.all_is_given_back(); }},
-                         options));
+                         interrupted(4)));
     expect_right("the only writer of a pipe that is polled closes",
                  explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
                                          .actors = {poll_to_the_end, only_close},
                                          .at_end = [](Piped& s) { s.all_is_given_back(); }}));
 }
 TEST(Pipe, DoesNotTearWhatTwoWrite) {
-    ExploreOptions options;
-    options.preemptions = 2;
     expect_right("2 writers, interrupted twice",
                  explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(2); },
                                          .actors = {read_to_the_end, write_two<2>, write_two<3>},
@@ -208,7 +202,7 @@ TEST(Pipe, DoesNotTearWhatTwoWrite) {
                                                          std::memcmp(s.got, "cdab", 4) == 0);
                                                  s.all_is_given_back();
                                              }},
-                         options));
+                         interrupted(2)));
 }
 
 }  // namespace

@@ -75,17 +75,13 @@ TEST(Family, AParentHearsOfItsChild) {
                                               .at_end = all_were_heard<2, 1>}));
 }
 TEST(Family, AParentHearsOfAll) {
-    ExploreOptions options;
-    options.preemptions = 2;
     expect_right("2 children end, their parent waits twice; interrupted twice",
                  explore(Scenario<Family>{.begin = begin_family<2>,
                                           .actors = {wait_for_all, end<2>, end<3>},
                                           .at_end = all_were_heard<5, 2>},
-                         options));
+                         interrupted(2)));
 }
 TEST(Family, AnOrphanGoesByItself) {
-    ExploreOptions options;
-    options.preemptions = 3;
     expect_right(
         "parent and child end, interrupted 3 times",
         explore(Scenario<Family>{.begin =
@@ -101,7 +97,7 @@ TEST(Family, AnOrphanGoesByItself) {
                                          REQUIRE(s.m.processes[1].state == ProcessState::zombie);
                                          REQUIRE(s.m.header.alive == 1);
                                      }},
-                options));
+                interrupted(3)));
 }
 
 // As the mailbox warp does.
@@ -120,8 +116,6 @@ void hear_of_two(Family& s) {
     }
 }
 TEST(Family, TheHostHearsOfAll) {
-    ExploreOptions options;
-    options.preemptions = 3;
     expect_right("2 processes of the host end, interrupted 3 times",
                  explore(Scenario<Family>{.begin =
                                               [](Family& s) {
@@ -131,13 +125,11 @@ TEST(Family, TheHostHearsOfAll) {
                                               },
                                           .actors = {hear_of_two, end<2>, end<3>},
                                           .at_end = all_were_heard<5, 2>},
-                         options));
+                         interrupted(3)));
 }
 
 // Two tasks that end one after another are given back at once; another process is begun meanwhile.
 TEST(Family, TasksThatEndTogether) {
-    ExploreOptions options;
-    options.preemptions = 3;
     expect_right(
         "2 tasks end and are given back, entries are taken; interrupted 3 times",
         explore(
@@ -171,15 +163,13 @@ TEST(Family, TasksThatEndTogether) {
                             seen |= 2u << i;
                         REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
                     }},
-            options));
+            interrupted(3)));
 }
 
 // Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked
 // at it; but 2 is killed meanwhile.
 TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
     static constexpr u64 key = 7;
-    ExploreOptions options;
-    options.preemptions = 3;
     auto begin = [](Family& s) {
         s.m.begin(3);
         s.m.processes[3].program = 0;  // a queue of its own
@@ -205,14 +195,12 @@ TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
                                                      },
                                                      two, [](Family& s) { s.m.come_back(3); }},
                                           .at_end = [](Family& s) { s.m.nothing_waits(); }},
-                         options));
+                         interrupted(3)));
 }
 
 // 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
 // gets the entry.
 TEST(Family, ASignalIsForOneProcess) {
-    ExploreOptions options;
-    options.preemptions = 2;
     expect_right(
         "a child ends, its entry is used again, somebody kills it; interrupted twice",
         explore(Scenario<Family>{
@@ -239,7 +227,7 @@ TEST(Family, ASignalIsForOneProcess) {
                                            error == u32(Errno::perm));
                                }},
                     .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); }},
-                options));
+                interrupted(2)));
 }
 
 }  // namespace

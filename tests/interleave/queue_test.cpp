@@ -138,13 +138,11 @@ TEST(RunQueue, WaitsForWhatIsBrought) {
                                           .at_end = all_are_queued<3>}));
 }
 TEST(RunQueue, FewInterruptionsOfLongRuns) {
-    ExploreOptions options;
-    options.preemptions = 1;
     expect_right("3 workers, 3 tasks, 3 turns, interrupted once",
                  explore(Scenario<Queued>{.begin = begin_queue<3>,
                                           .actors = {work<1, 3>, work<2, 3>, work<3, 3>},
                                           .at_end = all_are_queued<3>},
-                         options));
+                         interrupted(1)));
 }
 
 // ---- entries of tables -------------------------------------------------------------
