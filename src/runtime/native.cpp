@@ -59,18 +59,21 @@ NativeStatus left_status(u32 where) {
     return NativeStatus(where >> native_status_shift & mask);
 }
 
-// An instruction out of line until it is done, or cannot go on for now.
-Outcome operate(NativeContext& n, Registers& r) {
-    const Process& p = *n.process;
+// A trap, as the thread's words have it.
+void note_trap(u32* thread, Trap why) {
+    word(thread, thread_trap) = u32(why);
+    word(thread, thread_state) = u32(ThreadState::trapped);
+}
+
+// An instruction out of line, by `run_it()`, until it is done, or cannot go on for now.
+template <class RunIt>
+Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
     for (;;) {
         r.chore.count = 0;
-        const Outcome outcome = run_out_of_line(p, n.thread, r, p.code[r.pc]);
+        const Outcome outcome = run_it();
         do_chore(r.chore);
         n.dirty |= r.dirty;
-        if (outcome == Outcome::trap) {
-            word(n.thread, thread_trap) = u32(r.trap);
-            word(n.thread, thread_state) = u32(ThreadState::trapped);
-        }
+        if (outcome == Outcome::trap) note_trap(n.thread, r.trap);
         if (outcome != Outcome::chunk) return outcome;
         n.quantum -= chunk_cost;
         if (n.quantum < 0) return Outcome::chunk;
@@ -91,17 +94,26 @@ bool is_system(const Process& p, u32 entry) {
     return CodeOp(op_of(p.code[entry + 1])) == CodeOp::system;
 }
 
+// Its code but the `ret`.
+struct StubCode {
+    u64 enter, system;
+
+    StubCode(const Process& p, u32 entry) : enter(p.code[entry]), system(p.code[entry + 1]) {}
+    bool has_room(Slots fp, Slots rp) const { return distance(fp, rp) >= s64(c_of(enter)); }
+};
+
 // `instance_of_it()` is asked only if the call does not end there and then.
 template <class InstanceOfIt>
 NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entry, Slots fp,
                          Slots rp) {
-    const Process& p = *n.process;
-    if (distance(fp, rp) < s64(c_of(p.code[entry]))) {
+    const StubCode stub(*n.process, entry);
+    if (!stub.has_room(fp, rp)) {
         write_place(n, entry, fp, rp, instance_of_it());
         return NativeStatus::interpret;
     }
     Registers r = registers_at(n, entry + 1, fp, rp, n.instance);
-    const Outcome outcome = operate(n, r);
+    const Outcome outcome =
+        operate(n, r, [&] { return run_system(*n.process, n.thread, r, stub.system); });
     if (outcome != Outcome::next) write_place(n, r.pc, r.fp, r.rp, instance_of_it());
     return status_of(outcome);
 }
@@ -176,8 +188,10 @@ NativeStatus native_left(NativeContext* n, StackWord* fp, StackWord* rp, u32 beg
 }
 
 NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
+    const Process& p = *n->process;
     Registers r = registers_at(*n, n->code + position, {fp}, {rp}, n->instance);
-    const Outcome outcome = operate(*n, r);
+    const Outcome outcome =
+        operate(*n, r, [&] { return run_out_of_line(p, n->thread, r, p.code[r.pc]); });
     n->memory = r.memory;
     n->memory_size = r.memory_size;
     n->pc = r.pc - n->code;
@@ -258,6 +272,33 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     return ThreadState::ready;
 }
 
+// A part of the system call whose function begins at `entry`, where the thread stands before the
+// call or has been kept in it: what `enter` does may be done again. Its chore is the caller's.
+ThreadState run_stub(const Process& p, u32* thread, u32 entry, s64& quantum, bool alternates,
+                     bool& must_interpret, Chore& chore) {
+    const StubCode stub(p, entry);
+    Registers r = {};
+    r.pc = entry + 1;
+    r.fp = slots_at(p, word(thread, thread_fp));
+    r.rp = slots_at(p, word(thread, thread_rp));
+    quantum -= turn_cost;
+    must_interpret = alternates || !stub.has_room(r.fp, r.rp);
+    if (!stub.has_room(r.fp, r.rp)) return ThreadState::ready;
+    r.instance = word_at(p.words, word(r.rp, record_instance));  // its memory is the call's
+    load_memory_0(p, r);
+    const Outcome outcome = run_system(p, thread, r, stub.system);
+    chore = r.chore;
+    word(thread, thread_dirty) |= r.dirty;
+    switch (outcome) {
+        case Outcome::next: return_to_caller(p, thread); return ThreadState::ready;
+        case Outcome::trap: note_trap(thread, r.trap); break;
+        case Outcome::leave: break;
+        default: quantum -= chunk_cost;
+    }
+    word(thread, thread_pc) = r.pc;
+    return outcome >= Outcome::trap ? ThreadState(word(thread, thread_state)) : ThreadState::ready;
+}
+
 // Lanes for which it is so. (Where a warp has one process its first lane is alone here.)
 u32 lanes_of(bool is_so) {
     if constexpr (lanes_are_processes) return ballot(is_so);
@@ -273,11 +314,22 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
     bool is_live = thread_index != 0, must_interpret = false;
     // Ends: every turn takes from the quantum, or the thread stops.
     while (u32(__builtin_popcount(lanes_of(is_live))) > enough) {
-        const u32 entry = is_live && !must_interpret ? table.entry_at[word(thread, thread_pc)] : 0;
-        const bool interprets = is_live && entry == 0;
+        u32 entry = 0, stub = 0;
+        if (is_live && !must_interpret) {
+            const u32 pc = word(thread, thread_pc);
+            stub = system_stub_around(p, pc);
+            if (stub == 0) entry = table.entry_at[pc];
+        }
+        const bool interprets = is_live && entry == 0 && stub == 0;
         if (entry != 0)
             state = run_entry(p, table, thread, entry, quantum, stack_limit, alternates,
                               must_interpret);
+        if (may_be_resident && lanes_of(stub != 0) != 0) {
+            Chore chore = {};
+            if (stub != 0)
+                state = run_stub(p, thread, stub, quantum, alternates, must_interpret, chore);
+            do_chores(chore);
+        }
         if (lanes_of(interprets) != 0) {
             // To the next call or loop: there may be an entry.
             const ThreadState now = run(p, interprets ? thread_index : 0, quantum_to_next);

@@ -90,6 +90,7 @@ inline void do_part(const Chore& chore) {
 }
 // Of guests: tests/thread-sanitizer.txt knows the name.
 inline void do_chore(const Chore& chore) { do_part(chore); }
+inline void do_chores(const Chore& chore) { do_chore(chore); }
 
 // Numbers of one word or more.
 template <class T>

@@ -175,6 +175,14 @@ inline u32 system_stub(const Process& p, u32 ref) {
     return number < p.stubs.count ? p.stubs.first_entry + number * system_stub_words : 0;
 }
 
+// The same of a position in its code, but that of its `ret`.
+inline u32 system_stub_around(const Process& p, u32 position) {
+    const u32 at = position - p.stubs.first_entry, number = at / system_stub_words;
+    const bool is_ret = at % system_stub_words == system_stub_words - 1;
+    if (!may_be_resident || number >= p.stubs.count || is_ret) return 0;
+    return p.stubs.first_entry + number * system_stub_words;
+}
+
 // Types are positions of TypeInfos; the supertypes follow each.
 inline bool is_subtype(const Process& p, u32 sub, u32 super) {
     if (sub == super) return true;

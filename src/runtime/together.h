@@ -144,6 +144,7 @@ inline void do_chore(const Chore& chore) {
         do_alone(chore);
     }
 }
+inline void do_chores(const Chore& chore) { do_chore(chore); }
 
 #else
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "device/cpu_machine.h"
 #include "device/slot_layout.h"
@@ -96,6 +97,9 @@ public:
     }
     void set_spin(std::chrono::microseconds time) override { inner_->set_spin(time); }
     void wake() override { inner_->wake(); }
+    Result<NativeEntries> use_native(std::span<const device::NativePart>, u64 code_words) override {
+        return NativeEntries{address(no_entries_.emplace_back(code_words).data()), 0};
+    }
     Result<bool> has_parked() override {
         const bool is_parked = TRY(inner_->has_parked());
         if (is_parked && !problem_.empty()) return Error{problem_};
@@ -118,6 +122,7 @@ private:
     const bool is_narrow_;
     const u64 park_ns_;
     std::string problem_;  // written before the launch ends
+    std::deque<std::vector<u32>> no_entries_;  // of programs: their places stay
     std::unique_ptr<device::Machine> inner_;
 };
 LanesMachine* LanesMachine::current = nullptr;
@@ -138,6 +143,11 @@ Result<std::unique_ptr<device::SystemMemory>> LanesDevice::make_system(u64 size)
 }
 Result<std::unique_ptr<device::Space>> LanesDevice::make_space(const device::Sizes& sizes) {
     return device::make_cpu_space(sizes);
+}
+
+Result<std::shared_ptr<const device::NativeCode>> LanesDevice::load_native(
+    const codegen::Image& image, codegen::Target target) {
+    return TRY(device::open_device("cpu"))->load_native(image, target);
 }
 
 Result<std::unique_ptr<device::Machine>> LanesDevice::make_machine(device::SystemMemory& system,

@@ -22,6 +22,10 @@ public:
     Result<void> prepare(bool) override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override;
+    // Machine code is the host's, for spaces. Machines take it, but have no entries: their threads
+    // run as if they might come to some.
+    Result<std::shared_ptr<const device::NativeCode>> load_native(const codegen::Image& image,
+                                                                  codegen::Target target) override;
     Result<device::MachineShape> machine_shape() override {
         return device::MachineShape{warps_, lanes_};
     }

@@ -41,10 +41,13 @@ std::string describe(const engine::ProcessEnding& ending) {
 
 // The first of the names is run with the arguments.
 Result<Came> run(device::Device& device, const Modules& modules, const std::string& name,
-                 std::vector<std::string> arguments) {
+                 std::vector<std::string> arguments, device::Tier tier = device::Tier::interp) {
     std::unique_ptr<Resident> machine = TRY(Resident::make(device, small_machine()));
     std::map<std::string, u32> programs;
-    for (const auto& [key, module] : modules) programs[key] = TRY(machine->load(key, module, {}));
+    engine::ProgramLimits limits;
+    limits.tier = tier;
+    for (const auto& [key, module] : modules)
+        programs[key] = TRY(machine->load(key, module, limits));
     Came came;
     const u32 output = TRY(machine->open_output(
         [&](std::string_view bytes) -> Result<bool> {
@@ -95,8 +98,10 @@ struct Shape {
 const Shape shapes[] = {{4, 3, 1}, {4, 4, 2}, {4, 5, 3}, {32, 3, 4}, {32, 4, 5}};
 
 void expect_same(const Modules& modules, const std::string& name,
-                 const std::vector<std::string>& arguments) {
-    SCOPED_TRACE(testing::Message() << name << " " << testing::PrintToString(arguments));
+                 const std::vector<std::string>& arguments,
+                 device::Tier tier = device::Tier::interp) {
+    SCOPED_TRACE(testing::Message() << name << " " << testing::PrintToString(arguments)
+                                    << ", tier " << u32(tier));
     auto cpu = device::open_device("cpu");
     ASSERT_TRUE(cpu.ok());
     auto expected = run(**cpu, modules, name, arguments);
@@ -105,7 +110,7 @@ void expect_same(const Modules& modules, const std::string& name,
         SCOPED_TRACE(testing::Message()
                      << shape.lanes << " lanes, " << shape.warps << " warps, seed " << shape.seed);
         LanesDevice device(shape.lanes, shape.warps, shape.seed);
-        auto found = run(device, modules, name, arguments);
+        auto found = run(device, modules, name, arguments, tier);
         ASSERT_TRUE(found.ok()) << found.error().to_string();
         EXPECT_EQ(found->output, expected->output);
         EXPECT_EQ(found->ending, expected->ending);
@@ -171,6 +176,40 @@ constexpr const char* threads = R"(
             (drop (memory.atomic.wait32 (i32.const 4) (local.get $seen) (i64.const -1)))
             (br $wait))))
       (call $exit (i32.load (i32.const 0)))))";
+// Two thousand bytes, by a pipe, from a thread that sleeps first to one that waits for them.
+constexpr const char* pipe = R"(
+    (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+    (import "gpu" "pipe" (func $pipe (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "poll_oneoff"
+      (func $poll (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (import "env" "memory" (memory 1 1 shared))
+    (func $must (param i32) (if (local.get 0) (then (call $exit (local.get 0)))))
+    (func (export "wasi_thread_start") (param i32 i32)
+      (memory.fill (i32.const 4096) (i32.const 7) (i32.const 2000))
+      (i32.store (i32.const 116) (i32.const 1))         ;; the monotonic clock,
+      (i64.store (i32.const 124) (i64.const 1000000))   ;; in a millisecond
+      (call $must (call $poll (i32.const 100) (i32.const 200) (i32.const 1) (i32.const 300)))
+      (i32.store (i32.const 40) (i32.const 4096))
+      (i32.store (i32.const 44) (i32.const 2000))
+      (call $must (call $write (i32.load (i32.const 4)) (i32.const 40) (i32.const 1)
+                               (i32.const 48))))
+    (func (export "_start") (local $i i32) (local $sum i32)
+      (call $must (call $pipe (i32.const 0) (i32.const 4)))
+      (drop (call $spawn (i32.const 7)))
+      (i32.store (i32.const 20) (i32.const 8192))
+      (i32.store (i32.const 24) (i32.const 2000))
+      (call $must (call $read (i32.load (i32.const 0)) (i32.const 20) (i32.const 1)
+                              (i32.const 28)))
+      (loop $next
+        (local.set $sum (i32.add (local.get $sum)
+                                 (i32.load8_u (i32.add (i32.const 8192) (local.get $i)))))
+        (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                               (i32.load (i32.const 28)))))
+      (call $exit (local.get $sum))))";
+
 // As many as there is room for are killed at once, twice: all that they had is there again.
 TEST(ResidentOnLanes, ManyEndAtOnce) {
     constexpr u32 most = 63;  // small_machine's processes; number 0 is not used
@@ -214,6 +253,16 @@ TEST(ResidentOnLanes, ManyEndAtOnce) {
 }
 
 TEST(ResidentOnLanes, HasThreads) { expect_same({{"threads", assembled(threads)}}, "threads", {}); }
+
+// Lanes that go on with a call that blocked, and others that are interpreted, meet again.
+TEST(ResidentOnLanes, GoesOnWithCallsBesideMachineCode) {
+    for (device::Tier tier : {device::Tier::native, device::Tier::alternate}) {
+        expect_same({{"parent", assembled(parent)}, {"child", assembled(child)}}, "parent", {},
+                    tier);
+        expect_same({{"threads", assembled(threads)}}, "threads", {}, tier);
+        expect_same({{"pipe", assembled(pipe)}}, "pipe", {}, tier);
+    }
+}
 
 // It parks in the midst of everything, and is launched again.
 TEST(ResidentOnLanes, GoesOnAfterItParked) {
