@@ -76,7 +76,7 @@ void Checks::find_accesses(u32 func, bool wants_alignment) {
 Checks::State Checks::meet(u32 number) const {
     const FlowBlock& block = flow_.blocks()[number];
     const std::vector<u32>& from = predecessors_[number];
-    if (number == 0 || block.loop_words > 0 || block.is_handler || from.empty()) return {};
+    if (number == 0 || block.is_entry() || from.empty()) return {};
     State state;
     for (usize i = 0; i < from.size(); i++) {
         const std::optional<State>& other = after_[from[i]];

@@ -4,7 +4,7 @@
 //
 // An address that several accesses have is checked by the first of them, as far as the farthest in
 // its block reaches. Whoever comes later by whatever way knows that; but not who goes on in the
-// middle, at heads of loops and handlers. Leaving early is no harm: the interpreter goes on there.
+// middle, where blocks can be entered. Leaving early is no harm: the interpreter goes on there.
 // So it is with what stores note of where they write: a note is good for dirty_reach bytes from
 // there on.
 #pragma once

@@ -100,7 +100,7 @@ u32 Flow::block_at(u32 position) const {
 }
 
 void Flow::find_blocks() {
-    std::vector<bool> starts(end_ - begin_ + 1), handlers(end_ - begin_ + 1);
+    std::vector<bool> starts(end_ - begin_ + 1), handlers(starts), behind_imports(starts);
     std::vector<u32> loops(end_ - begin_ + 1);
     Effects e;
     starts[0] = true;
@@ -113,7 +113,10 @@ void Flow::find_blocks() {
         }
         if (e.handler != Effects::none)
             starts[e.handler - begin_] = handlers[e.handler - begin_] = true;
-        if (!e.targets.empty() || !e.falls_through) starts[at + e.words - begin_] = true;
+        const u32 after = at + e.words - begin_;
+        if (!e.targets.empty() || !e.falls_through) starts[after] = true;
+        if (CodeOp(op_of(word_at(effects_, at))) == CodeOp::call_import)
+            starts[after] = behind_imports[after] = true;
     }
     for (u32 at = begin_; at < end_; at += e.words) {
         effects_.look(at, e);
@@ -122,6 +125,7 @@ void Flow::find_blocks() {
             blocks_.back().begin = at;
             blocks_.back().loop_words = loops[at - begin_];
             blocks_.back().is_handler = handlers[at - begin_];
+            blocks_.back().is_behind_import = behind_imports[at - begin_];
         }
         blocks_.back().end = at + e.words;
     }

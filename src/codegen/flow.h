@@ -53,6 +53,12 @@ struct FlowBlock {
     std::vector<u32> handlers;   // positions of those that are open at `begin`, outermost first
     u32 loop_words = 0;          // heads of loops: how long the longest is
     bool is_handler = false;
+    bool is_behind_import = false;  // a call of one: it may block, and comes back here then
+
+    // Whether a thread that stands at `begin` may go on here.
+    bool is_entry() const {
+        return !states.empty() && (loop_words > 0 || is_handler || is_behind_import);
+    }
 };
 
 class Flow {

@@ -160,8 +160,7 @@ void Piece::add(u32 func) {
     const Flow flow(program_.effects, func, begin, program_.end_of(func));
     std::vector<u32> resumes;
     for (const FlowBlock& block : flow.blocks())
-        if (!block.states.empty() && (block.loop_words > 0 || block.is_handler))
-            resumes.push_back(block.begin);
+        if (block.is_entry()) resumes.push_back(block.begin);
     FunctionBuilder(*this, flow, func, resumes, function(func)).build();
     // The interpreter's calls end behind `enter`. Unless that is a loop's head as well, the frame
     // is there as `enter` makes it, which may be done again.

@@ -118,14 +118,14 @@ Outcome run_call_import(const Process& p, u32* thread, Registers& r, u64 w) {
     r.fp = fp;
     r.pc = entry + 1;
     const Outcome outcome = run_system(p, thread, r, system);
-    if (outcome == Outcome::next) {
-        r.rp = word_at(rp, record_words);
-        r.fp = caller_fp;
-        r.pc = return_pc;
-    } else {
+    if (outcome != Outcome::next) {
         use_instance_of(p, r, ref);
+        return outcome;
     }
-    return outcome;
+    r.rp = word_at(rp, record_words);
+    r.fp = caller_fp;
+    r.pc = return_pc;
+    return Outcome::again;  // as behind any call: machine code may go on here
 }
 
 Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
