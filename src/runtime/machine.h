@@ -18,8 +18,9 @@ struct Machine {
     TaskEntry* tasks;
     u64* deadlines;
     WaitBucket* buckets;
+    struct Kept* kept;  // the lane's (processes.h), or null
 
-    Machine(u8* of, u8* page_memory, MachineHeader* from)
+    Machine(u8* of, u8* page_memory, MachineHeader* from, Kept* of_lane = nullptr)
         : system(of),
           pages(page_memory),
           header(from),
@@ -27,7 +28,8 @@ struct Machine {
           processes(table<ProcessEntry>(from->processes)),
           tasks(table<TaskEntry>(from->tasks)),
           deadlines(table<u64>(from->deadlines)),
-          buckets(table<WaitBucket>(from->buckets)) {}
+          buckets(table<WaitBucket>(from->buckets)),
+          kept(of_lane) {}
 
     template <class T>
     T* table(u64 offset) const {

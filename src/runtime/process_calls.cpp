@@ -188,7 +188,8 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
     }
     reap(m, index);
     // Other threads of the process may wait for children that there are no longer.
-    if (was_last) wake(m, wait_key(WaitFor::child, caller.index), ~u32{0});
+    if (was_last && load_relaxed(&process.tasks) > 1)
+        wake(m, wait_key(WaitFor::child, caller.index), ~u32{0});
     return Found::ended;
 }
 

@@ -73,7 +73,8 @@ void give_slot(const Machine& m, ProgramEntry& program, u64 page, bool is_raw) {
 }
 
 // What the block needs beside descriptors: what the strings are, and where the files are.
-bool fill_block(const Process& p, Handle handle, const NewProcess& wanted) {
+// `has_files`: it counts among their users.
+bool fill_block(const Process& p, Handle handle, const NewProcess& wanted, bool has_files) {
     ProcessBlock* block = at_handle<ProcessBlock>(p, handle);
     if (block->strings != 0) {
         u8* to = at_handle<u8>(p, block->strings);
@@ -91,8 +92,21 @@ bool fill_block(const Process& p, Handle handle, const NewProcess& wanted) {
         return block->roots != 0;
     }
     block->files = wanted.files;
-    fetch_add(&at_handle<ProcessBlock>(p, wanted.files)->file_users, u32{1});
+    if (!has_files) fetch_add(&at_handle<ProcessBlock>(p, wanted.files)->file_users, u32{1});
     return true;
+}
+
+void give_back(const Machine& m, const Belongings& had) {
+    if (had.bytes_size != 0)
+        PageAllocator(m).give(had.bytes_at >> page_shift, page_count(had.bytes_size));
+    give_slot(m, m.program(had.program), had.slot_at >> page_shift, had.is_raw);
+    end_resident(m.nobody(), had.block);
+}
+// One process less. True: it was the last.
+bool count_out(const Machine& m) {
+    fetch_add(&m.header->ended, u64{1});
+    atomic_fence();  // what it wrote is there for whoever sees that nobody is left
+    return fetch_add(&m.header->alive, ~u32{0}) == 1;
 }
 
 void link_task(const Machine& m, u32 index) {
@@ -129,12 +143,51 @@ struct Parts {
     u32 entry, task;  // indices
     u64 page;         // of its slot
     bool is_new;      // the slot
+    bool has_files;   // is counted among the users of the files that are wanted
     ResidentBlocks blocks;
 };
 
-// As it is mostly there, everything is taken at the same time; what is not, one by one.
-Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
+// Whether a process can have what the lane kept of one that ended.
+bool fits(const Process& p, const Kept& kept, const NewProcess& wanted, u32 string_bytes) {
+    const Belongings& had = kept.had;
+    const ProcessBlock* block = at_handle<ProcessBlock>(p, had.block);
+    return had.program == wanted.program && had.is_raw == 0 && had.bytes_size == 0 &&
+           block->files == wanted.files && wanted.files != 0 && block->guest_blocks == 0 &&
+           block->descriptor_capacity == ResidentBlocks::first_descriptors &&
+           (block->string_bytes == 0) == (string_bytes == 0) &&
+           class_of(block->string_bytes) == class_of(string_bytes);
+}
+
+// False: there is nothing kept that fits, and nothing kept any more.
+bool take_kept_parts(const Machine& m, const NewProcess& wanted, u32 string_bytes, Parts& parts) {
+    Kept& kept = *m.kept;
     const Process p = m.nobody();
+    if (fits(p, kept, wanted, string_bytes)) {
+        parts.entry = kept.entry != 0 ? kept.entry - 1 : take_process_entry(m);
+        kept.entry = 0;
+    }
+    if (parts.entry == 0) {
+        give_back_kept(m);
+        return false;
+    }
+    const ProcessBlock* block = at_handle<ProcessBlock>(p, kept.had.block);
+    parts.task = kept.task - 1;
+    parts.page = kept.had.slot_at >> page_shift;
+    parts.has_files = true;
+    parts.blocks = {kept.had.block, block->descriptors, block->strings, string_bytes};
+    kept.task = 0;
+    count_out(m);  // not the last: who starts another is alive
+    fetch_add(&m.header->leaving, ~u32{0});
+    return true;
+}
+
+// As it is mostly there, everything is taken at the same time; what is not, one by one.
+Parts take_parts(const Machine& m, const NewProcess& wanted, u32 string_bytes) {
+    Parts parts{};
+    if (m.kept != nullptr && m.kept->task != 0 && take_kept_parts(m, wanted, string_bytes, parts))
+        return parts;
+    const Process p = m.nobody();
+    ProgramEntry& program = m.program(wanted.program);
     EarlyPop entry(&m.header->free_processes), task(&m.header->free_tasks),
         slot(&program.spares[spare_shard(program)]), block(free_blocks(p, sizeof(ProcessBlock))),
         descriptors(free_blocks(p, ResidentBlocks::descriptor_bytes)),
@@ -152,7 +205,6 @@ Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
     block.take();
     descriptors.take();
     if (string_bytes != 0) strings.take();
-    Parts parts{};
     parts.entry = entry.item() != 0 ? entry.item() - 1 : take_process_entry(m);
     parts.task = task.item() != 0 ? task.item() - 1 : take_task_entry(m);
     if (slot.item() != 0) note_spare_taken(m, program);
@@ -168,14 +220,15 @@ Parts take_parts(const Machine& m, ProgramEntry& program, u32 string_bytes) {
 Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const Process p = m.nobody();
     ProgramEntry& program = m.program(wanted.program);
-    const Parts parts = take_parts(m, program, wanted.arguments.size + wanted.environment.size);
+    const Parts parts = take_parts(m, wanted, wanted.arguments.size + wanted.environment.size);
     index = parts.entry;
     const u32 first = parts.task;
     const u64 page = parts.page;
     const bool is_new = parts.is_new;
     Handle block = begin_resident(p, parts.blocks);
     const u32 pid = next_pid(m, m.process(index).pid, index);
-    if (index == 0 || first == 0 || page == 0 || block == 0 || !fill_block(p, block, wanted)) {
+    if (index == 0 || first == 0 || page == 0 || block == 0 ||
+        !fill_block(p, block, wanted, parts.has_files)) {
         if (block != 0) {
             // Nobody else has seen it.
             ProcessBlock* me = at_handle<ProcessBlock>(p, block);
@@ -227,27 +280,6 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     return Errno::success;
 }
 
-// What a process had, as its entry says: that can be another's by the time it is given back.
-struct Belongings {
-    u32 program, is_raw;
-    Handle block;
-    u64 slot_at, bytes_at, bytes_size;
-
-    explicit Belongings(const ProcessEntry& process)
-        : program(process.program),
-          is_raw(process.is_raw),
-          block(process.block),
-          slot_at(process.slot_at),
-          bytes_at(process.bytes_at),
-          bytes_size(process.bytes_size) {}
-
-    void give_back(const Machine& m) const {
-        if (bytes_size != 0) PageAllocator(m).give(bytes_at >> page_shift, page_count(bytes_size));
-        give_slot(m, m.program(program), slot_at >> page_shift, is_raw);
-        end_resident(m.nobody(), block);
-    }
-};
-
 }  // namespace
 
 Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
@@ -276,7 +308,7 @@ void start_process(const Machine& m, u32 index) {
 
 void drop_process(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
-    Belongings(process).give_back(m);
+    give_back(m, Belongings(process));
     give_task_entry(m, process.first_task - 1);
     store_relaxed(&process.ending, u64{0});  // its pid names nobody
     reap(m, index);
@@ -284,7 +316,10 @@ void drop_process(const Machine& m, u32 index) {
 
 void reap(const Machine& m, u32 index) {
     store_relaxed(reinterpret_cast<u32*>(&m.process(index).state), u32(ProcessState::free));
-    give_process_entry(m, index);
+    if (Kept* kept = m.kept; kept != nullptr && kept->task != 0 && kept->entry == 0)
+        kept->entry = index + 1;
+    else
+        give_process_entry(m, index);
 }
 
 bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code) {
@@ -338,6 +373,18 @@ void tell_host(const Machine& m, u32 index) {
     store_relaxed(next, head);
 }
 
+// The first of those who wait for the process goes on here, if it may; the others are ready.
+void wake_parent(const Machine& m, u32 parent, u32 pid) {
+    Kept* kept = m.kept;
+    take_waiting(m, wait_key(WaitFor::child, parent), ~u32{0}, wait_key(WaitFor::child, parent, pid),
+                 [&](u32 task) {
+                     if (kept == nullptr || !kept->may_hand) return make_ready(m, task);
+                     kept->may_hand = false;
+                     kept->handed = task + 1;
+                     kept->program = m.process(parent).program;
+                 });
+}
+
 // Ends: a parent that ended since has left its children by then.
 void tell_parent(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
@@ -361,9 +408,7 @@ void tell_parent(const Machine& m, u32 index) {
             // Who sees it without the lock looks again with it.
             store_relaxed(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
-        wake(m, wait_key(WaitFor::child, parent_index), ~u32{0},
-             wait_key(WaitFor::child, parent_index, mine));
-        return;
+        return wake_parent(m, parent_index, mine);
     }
 }
 
@@ -383,11 +428,15 @@ void tell_parent(const Machine& m, u32 index) {
     if (is_told_first) {
         atomic_fence();  // whoever knows of its end sees that it is leaving
         tell_parent(m, index);
+        if (m.kept != nullptr && m.kept->handed != 0) {
+            m.kept->had = had;
+            m.kept->task = tasks.first;  // the only one
+            tasks = {};
+            return;
+        }
     }
-    had.give_back(m);
-    fetch_add(&m.header->ended, u64{1});
-    atomic_fence();  // what it wrote is there for whoever sees that nobody is left
-    const bool is_last = fetch_add(&m.header->alive, ~u32{0}) == 1;
+    give_back(m, had);
+    const bool is_last = count_out(m);
     if (!is_told_first) tell_parent(m, index);
     if (is_last) fetch_add(&m.header->idle_turns, u32{1});
 }
@@ -415,6 +464,16 @@ void give_back(const Machine& m, const EndedTasks& ended) {
     if (ended.leaving == 0) return;
     atomic_fence();  // what they had is there for whoever sees that they have left
     fetch_add(&m.header->leaving, u32{0} - ended.leaving);
+}
+
+void give_back_kept(const Machine& m) {
+    Kept& kept = *m.kept;
+    if (kept.task == 0) return;
+    give_back(m, kept.had);
+    if (count_out(m)) fetch_add(&m.header->idle_turns, u32{1});
+    if (kept.entry != 0) give_process_entry(m, kept.entry - 1);
+    give_back(m, EndedTasks{kept.task, kept.task, 1});
+    kept.task = kept.entry = 0;
 }
 
 [[gnu::noinline]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended) {

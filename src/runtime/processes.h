@@ -23,6 +23,36 @@ struct NewProcess {
     Handle files;  // the block whose files it shares, or 0: it gets its own
 };
 
+// What a process had, as its entry says: that can be another's by the time it is given back.
+struct Belongings {
+    u32 program = 0, is_raw = 0;
+    Handle block = 0;
+    u64 slot_at = 0, bytes_at = 0, bytes_size = 0;
+
+    Belongings() = default;
+    explicit Belongings(const ProcessEntry& process)
+        : program(process.program),
+          is_raw(process.is_raw),
+          block(process.block),
+          slot_at(process.slot_at),
+          bytes_at(process.bytes_at),
+          bytes_size(process.bytes_size) {}
+};
+
+// Of a lane. Where the only task of a warp has ended, and with it a process, whoever waited for
+// that goes on in its place: without the way through a queue, and before what the process had is
+// given back. If it starts another process of the same program, that has it all as it is.
+struct Kept {
+    bool may_hand = false;
+    u32 handed = 0;   // the task that goes on: index + 1
+    u32 program = 0;  // its program
+    u32 task = 0;     // of the process that ended: index + 1, or 0: there is none
+    u32 entry = 0;    // its entry once it was waited for: index + 1
+    Belongings had;   // the process that ended
+};
+// Not used until the end of a turn: others may want it.
+[[maybe_unused]] void give_back_kept(const Machine& m);
+
 // An entry with everything but descriptors; it does not run yet. EAGAIN: the tables are full.
 Errno make_process(const Machine& m, const NewProcess& wanted, u32& index);
 void start_process(const Machine& m, u32 index);

@@ -435,6 +435,7 @@ class Worker {
 public:
     Worker(const Machine& m, u32 warp, u64 until, u8* stack_limit)
         : m_(m),
+          kept_(*m.kept),
           pulse_(m, warp, until),
           stack_limit_(stack_limit),
           is_eager_(warp - first_worker < eager_warps),
@@ -454,6 +455,7 @@ public:
             const u32 running = ballot(lane_.has_task);
             if (took_some || running != 0) naps_ = 0;
             if (running == 0) {
+                give_back_rest();
                 was_busy_ = 0;
                 if (!took_some) rest();  // else they ended when they came
                 continue;
@@ -466,9 +468,14 @@ public:
             pulse_.in(WarpPhase::run);
             const ThreadState state = run_lanes();
             pulse_.in(WarpPhase::leave);
+            give_back_rest();
+            kept_.may_hand = is_from_queue_ && was_busy_ == 1;
             leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
+            kept_.may_hand = false;
             keep_share(last);
         }
+        if (kept_.handed != 0) make_ready(m_, kept_.handed - 1);
+        give_back_rest();
         leave_lanes(lane_.has_task, ThreadState::ready);
         if (lane_id() == 0) store_relaxed(&pulse_.entry().lanes_busy, u32{0});
     }
@@ -480,6 +487,12 @@ private:
         store_relaxed(&entry.busy_lane_ns, busy_lane_ns_ += was_busy_ * elapsed);
         store_relaxed(&entry.lane_ns, lane_ns_ += warp_lanes * elapsed);
         store_relaxed(&entry.lanes_busy, was_busy_);
+    }
+
+    // What nobody has used in this turn.
+    void give_back_rest() {
+        if (kept_.task != 0) give_back_kept(m_);
+        sync_warp();
     }
 
     // As soon as one has something to wait for it is off its lane.
@@ -535,8 +548,13 @@ private:
     [[gnu::noinline]] bool take_tasks() {
         const u32 idle = ballot(!lane_.has_task);
         if (idle == 0) return false;
+        if (const u32 handed = ballot(kept_.handed != 0); handed != 0) {
+            take_handed(lowest(handed));
+            return true;
+        }
         picks_++;
         ReadyQueue ready;
+        is_from_queue_ = true;
         if (popcount(idle) == warp_lanes) {
             // Those that came just now are looked at the next time.
             const u32 count = load_relaxed(&m_.header->programs_used);
@@ -567,6 +585,20 @@ private:
         if (ballot(is_new) == 0) return false;
         begin_turns(is_new);
         return true;
+    }
+
+    // The lane that has it goes on with the task for which another ended. What that one hands on
+    // goes by the queue, so that others have their turn.
+    void take_handed(u32 lane) {
+        const bool is_new = lane_id() == lane;
+        if (is_new) {
+            lane_.task = kept_.handed - 1;
+            lane_.has_task = true;
+            kept_.handed = 0;
+        }
+        program_ = shuffle(kept_.program, lane);
+        is_from_queue_ = false;
+        begin_turns(is_new);
     }
 
     // Lanes whose turn it is, one after another; the warp gets on meanwhile. Tasks that end in it
@@ -657,11 +689,12 @@ private:
     }
 
     const Machine& m_;
+    Kept& kept_;
     Pulse pulse_;
     Lane lane_;
     StackWord* own_ = nullptr;
     u8* stack_limit_;
-    bool is_eager_;
+    bool is_eager_, is_from_queue_ = false;
     u32 program_ = max_programs;  // of the gang
     u32 picks_, start_, naps_ = 0, was_busy_ = 0;
     u32 programs_ = 0, programs_there_ = 0;  // as many as there were a turn ago, and are known
@@ -797,7 +830,8 @@ void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
     u8* system = reinterpret_cast<u8*>(params.system);
     auto* header =
         reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
-    const Machine m(system, reinterpret_cast<u8*>(params.pages), header);
+    Kept kept;
+    const Machine m(system, reinterpret_cast<u8*>(params.pages), header, &kept);
     if (warp == mailbox_warp) {
         serve_mailbox(m, *reinterpret_cast<Mailbox*>(params.mailbox), params.until);
     } else if (warp == clock_warp) {

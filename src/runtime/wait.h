@@ -8,8 +8,8 @@
 // state those who end it: both are written before that last look, so that of a waiter and a waker
 // at least one sees what the other did.
 //
-// A task leaves its bucket once, under the lock: by wake(), by unblock() for a deadline or an end,
-// or by take_blocked().
+// A task leaves its bucket once, under the lock: by take_waiting(), by unblock() for a deadline or
+// an end, or by take_blocked().
 #pragma once
 
 #include "runtime/machine.h"
@@ -99,9 +99,10 @@ inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits 
     return true;
 }
 
-// Makes up to `most` tasks ready that wait for `key`, or for `other` of the same bucket, the
-// longest first; how many.
-inline u32 wake(const Machine& m, u64 key, u32 most, u64 other) {
+// Up to `most` tasks that wait for `key`, or for `other` of the same bucket, the longest first, are
+// the caller's, who gets each by `take`; how many.
+template <class Take>
+inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take take) {
     WaitBucket& bucket = m.bucket(bucket_of(key));
     atomic_fence();  // pairs with park's
     if (most == 0 || load_relaxed(&bucket.count) == 0) return 0;
@@ -128,13 +129,16 @@ inline u32 wake(const Machine& m, u64 key, u32 most, u64 other) {
     }
     while (first != 0) {
         const u32 next = m.task(first - 1).next_waiting;
-        make_ready(m, first - 1);
+        take(first - 1);
         first = next;
     }
     return count;
 }
 
-inline u32 wake(const Machine& m, u64 key, u32 most) { return wake(m, key, most, key); }
+// Makes up to `most` tasks ready that wait for `key`; how many.
+inline u32 wake(const Machine& m, u64 key, u32 most) {
+    return take_waiting(m, key, most, key, [&](u32 task) { make_ready(m, task); });
+}
 
 // A task that is blocked becomes the caller's, if `condition()`; false: it is not, or it is not
 // blocked.
