@@ -62,14 +62,15 @@ inline void store_task_state(TaskEntry& task, TaskState state) {
     store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state));
 }
 
-// Puts a task that the caller owns where a warp finds it.
-inline void make_ready(const Machine& m, u32 index) {
-    TaskEntry& task = m.task(index);
-    const ProcessEntry& process = m.process(task.process);
-    store_task_state(task, TaskState::ready);
+// Puts a task of that process, which the caller owns, where a warp finds it.
+inline void make_ready(const Machine& m, const ProcessEntry& process, u32 index) {
+    store_task_state(m.task(index), TaskState::ready);
     u32 priority = load_relaxed(&process.priority);
     RunQueue& queue = m.program(process.program).queues[priority < priorities ? priority : 0];
     push_task(queue, m.queue_slots(queue), index);
+}
+inline void make_ready(const Machine& m, u32 index) {
+    make_ready(m, m.process(m.task(index).process), index);
 }
 
 // ---- entries of tables -------------------------------------------------------------
@@ -112,10 +113,9 @@ inline void give_task_entry(const Machine& m, u32 index) {
 // A pid is an entry's index, and how often that was in use, so that an old one names nobody.
 inline u32 pid_index(const Machine& m, u32 pid) { return pid % m.header->process_count; }
 inline u32 next_pid(const Machine& m, u32 pid, u32 index) {
-    const u32 count = m.header->process_count;
-    u32 round = pid / count + 1;
-    if (round >= 0x7fffffff / count) round = 0;
-    return round * count + index;
+    constexpr u32 most = 0x7fffffff;
+    const u32 count = m.header->process_count, next = (pid == 0 ? index : pid) + count;
+    return next > most - count ? index : next;
 }
 
 }  // namespace gpurun::rt

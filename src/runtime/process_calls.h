@@ -12,7 +12,9 @@ struct Caller {
     ProcessEntry& process;
 
     explicit Caller(const Call& call)
-        : m(machine_of(call.p)), index(call.me->entry), process(m.process(index)) {}
+        : m(machine_of(call.p)),
+          index(call.p.entry != 0 ? call.p.entry : call.me->entry),
+          process(m.process(index)) {}
 };
 
 // Entries of others may be given back and be another's at any time.

@@ -303,7 +303,7 @@ void start_process(const Machine& m, u32 index) {
     }
     fetch_add(&m.header->alive, u32{1});
     fetch_add(&m.header->spawned, u64{1});
-    make_ready(m, process.first_task - 1);
+    make_ready(m, process, process.first_task - 1);
 }
 
 void drop_process(const Machine& m, u32 index) {
@@ -322,14 +322,14 @@ void reap(const Machine& m, u32 index) {
         give_process_entry(m, index);
 }
 
-bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code) {
+bool claim_end(ProcessEntry& process, u32 pid, Ending ending, u32 code) {
     const u64 mine = (u64(ending) + 1) << 32 | code;
-    return compare_exchange_relaxed(&m.process(pid_index(m, pid)).ending, u64{pid}, mine) == pid;
+    return compare_exchange_relaxed(&process.ending, u64{pid}, mine) == pid;
 }
 
 bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
-    if (!claim_end(m, pid, ending, code)) return false;
     ProcessEntry& process = m.process(pid_index(m, pid));
+    if (!claim_end(process, pid, ending, code)) return false;
     // Those on lanes or in queues see it there.
     Lock lock(&process.lock);
     for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process)
@@ -376,12 +376,13 @@ void tell_host(const Machine& m, u32 index) {
 // The first of those who wait for the process goes on here, if it may; the others are ready.
 void wake_parent(const Machine& m, u32 parent, u32 pid) {
     Kept* kept = m.kept;
-    take_waiting(m, wait_key(WaitFor::child, parent), ~u32{0}, wait_key(WaitFor::child, parent, pid),
-                 [&](u32 task) {
-                     if (kept == nullptr || !kept->may_hand) return make_ready(m, task);
+    take_waiting(m, wait_key(WaitFor::child, parent), ~u32{0},
+                 wait_key(WaitFor::child, parent, pid), [&](u32 task) {
+                     const ProcessEntry& process = m.process(parent);
+                     if (kept == nullptr || !kept->may_hand) return make_ready(m, process, task);
                      kept->may_hand = false;
                      kept->handed = task + 1;
-                     kept->program = m.process(parent).program;
+                     kept->program = process.program;
                  });
 }
 

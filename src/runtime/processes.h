@@ -59,9 +59,9 @@ void start_process(const Machine& m, u32 index);
 // Of one that was made and will not run.
 void drop_process(const Machine& m, u32 index);
 
-// The first to say so decides how a process ends. False: somebody has, or there is none of that pid
-// any more.
-bool claim_end(const Machine& m, u32 pid, Ending ending, u32 code);
+// The first to say so decides how a process ends. False: somebody has, or the entry is that of
+// another pid by now.
+bool claim_end(ProcessEntry& process, u32 pid, Ending ending, u32 code);
 // The same, and its tasks leave wherever they are.
 bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code);
 inline bool is_ending(const ProcessEntry& process) {

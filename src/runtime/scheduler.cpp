@@ -26,15 +26,14 @@ constexpr u32 eager_warps = 16;
 // What a lane has. Without a task, nothing.
 struct Lane {
     bool has_task = false;
+    bool has_threads = false;  // its process may have others
     u32 task = 0;
     u32 thread = 0;  // word index
     u64 since = 0;   // when it came
     Process p = {};
 };
 
-bool is_ending(const Machine& m, const TaskEntry& task) {
-    return rt::is_ending(m.process(task.process));
-}
+ProcessEntry& process_of(const Machine& m, const Lane& lane) { return m.process(lane.p.entry); }
 // Several words are on their way at the same time.
 void copy_slots(u32* to, const u32* from, u32 count) {
     constexpr u32 batch = 8;
@@ -178,10 +177,9 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
 
 // ---- coming and going --------------------------------------------------------------
 
-// False: its process is being moved, and it waits for that.
+// Of one whose process may have others. False: that is being moved, and it waits for it.
 bool enter(const Machine& m, u32 index) {
     TaskEntry& task = m.task(index);
-    if (!has_threads(m, task)) return true;
     ProcessEntry& process = m.process(task.process);
     Lock lock(&process.lock);
     if (process.quiet) {
@@ -194,10 +192,9 @@ bool enter(const Machine& m, u32 index) {
 }
 
 // The task whose memory is to grow now that no other of its process runs, or 0.
-u32 go(const Machine& m, u32 index) {
-    TaskEntry& task = m.task(index);
-    if (!has_threads(m, task)) return 0;
-    ProcessEntry& process = m.process(task.process);
+u32 go(const Machine& m, const Lane& lane) {
+    if (!lane.has_threads) return 0;
+    ProcessEntry& process = process_of(m, lane);
     Lock lock(&process.lock);
     process.on_lanes--;
     return process.on_lanes == 0 ? process.quiet : 0;
@@ -218,7 +215,8 @@ void answer_wait(const Machine& m, const Lane& lane) {
 // memory.atomic.wait. The times of waits are relative; deadlines are the monotonic clock's.
 [[gnu::noinline]] bool park_at_memory(const Machine& m, const Lane& lane) {
     u32* thread = lane.p.words + lane.thread;
-    const TaskEntry& task = m.task(lane.task);
+    const u32 index = lane.p.entry;
+    const ProcessEntry& process = m.process(index);
     const u64 address = get<u64>(thread, thread_wait_address),
               value = get<u64>(thread, thread_wait_value);
     const s64 timeout = get<s64>(thread, thread_wait_timeout);
@@ -228,7 +226,7 @@ void answer_wait(const Machine& m, const Lane& lane) {
     // Off its lane: the memory may have moved since, for another of its threads. Ends: it moves
     // only when it grows.
     auto value_now = [&] {
-        for (u64* base = &m.process(task.process).bytes_at;;) {
+        for (const u64* base = &process.bytes_at;;) {
             const u64 before = load_shared(base);
             const u8* at = m.pages + before + address;
             const u64 now_there = is_wide ? atomic_load<u64>(at) : atomic_load<u32>(at);
@@ -237,9 +235,9 @@ void answer_wait(const Machine& m, const Lane& lane) {
     };
     bool is_same = true;
     const bool is_parked =
-        park(m, lane.task, wait_key(WaitFor::memory, task.process, address), deadline, [&] {
+        park(m, lane.task, wait_key(WaitFor::memory, index, address), deadline, [&] {
             is_same = value_now() == (is_wide ? value : u32(value));
-            return is_same && !is_ending(m, task);
+            return is_same && !is_ending(process);
         });
     if (is_parked) return true;
     lane.p.words[thread[thread_wait_result]] = 1;  // "not-equal"
@@ -261,7 +259,7 @@ bool may_be_closed(const Process& p, const CallState& call, const ProcessEntry& 
 // Whether a call that blocked has still to.
 bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 process_index) {
     const ProcessEntry& process = m.process(process_index);
-    if (rt::is_ending(process)) return false;
+    if (is_ending(process)) return false;
     if (call.deadline != no_deadline && monotonic_ns(p) >= call.deadline) return false;
     switch (call.request) {
         case Request::pipe_data: {
@@ -301,7 +299,7 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
 
 [[gnu::noinline]] bool park_in_call(const Machine& m, const Lane& lane) {
     CallState* call = call_state(lane.p);
-    const u32 process = m.task(lane.task).process;
+    const u32 process = lane.p.entry;
     const u64 key = key_of(*call, lane.task, process);
     if (park(m, lane.task, key, call->deadline,
              [&] { return still_waits(m, lane.p, *call, process); }))
@@ -315,31 +313,30 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
 [[gnu::noinline]] bool has_ended(const Machine& m, const Lane& lane, ThreadState state,
                                  bool& is_alone) {
-    const TaskEntry& task = m.task(lane.task);
     const u32* thread = lane.p.words + lane.thread;
-    const u32 index = task.process, pid = m.process(index).pid;
+    ProcessEntry& process = process_of(m, lane);
     auto end = [&](Ending ending, u32 code) {
-        if (has_threads(m, task)) return end_all_tasks(m, pid, ending, code);
-        return is_alone = claim_end(m, pid, ending, code);
+        if (lane.has_threads) return end_all_tasks(m, process.pid, ending, code);
+        return is_alone = claim_end(process, process.pid, ending, code);
     };
     is_alone = false;
     switch (state) {
         case ThreadState::finished:
-            if (task.tid == 0) end(Ending::exited, 0);
+            if (m.task(lane.task).tid == 0) end(Ending::exited, 0);
             return true;
         case ThreadState::exited:
-            end(Ending::exited, at_handle<ProcessBlock>(lane.p, m.process(index).block)->exit_code);
+            end(Ending::exited, at_handle<ProcessBlock>(lane.p, lane.p.block)->exit_code);
             return true;
         case ThreadState::trapped:
         case ThreadState::uncaught: {
             const u32 trap = state == ThreadState::uncaught ? 0 : thread[thread_trap];
-            if (end(Ending::trapped, trap)) m.process(index).trap_pc = thread[thread_pc];
+            if (end(Ending::trapped, trap)) process.trap_pc = thread[thread_pc];
             return true;
         }
         case ThreadState::out_of_fuel:
-            if (end(Ending::out_of_fuel, 0)) m.process(index).trap_pc = thread[thread_pc];
+            if (end(Ending::out_of_fuel, 0)) process.trap_pc = thread[thread_pc];
             return true;
-        default: return is_ending(m, task);
+        default: return is_ending(process);
     }
 }
 // Nobody looks at its stack again.
@@ -527,8 +524,8 @@ private:
     // Its slice is over and others wait.
     bool gives_way() const {
         if (!lane_.has_task) return false;
-        const ProcessEntry& process = m_.process(m_.task(lane_.task).process);
-        if (rt::is_ending(process)) return true;
+        const ProcessEntry& process = process_of(m_, lane_);
+        if (is_ending(process)) return true;
         // Another of its threads wants the memory to grow, and waits for this one to be off its
         // lane.
         if (load_relaxed(&process.quiet) != 0) return true;
@@ -629,14 +626,13 @@ private:
             TaskEntry& task = m_.task(lane_.task);
             store_task_state(task, TaskState::running);
             fresh = task.is_fresh;
-            is_ending_now = is_ending(m_, task);
+            is_ending_now = is_ending(m_.process(task.process));
+            lane_.has_threads = info.thread_entry != 0;
         }
-        one_after_another(is_ending_now || (is_new && info.thread_entry != 0),
-                          [&](EndedTasks& ended) {
-                              if (is_ending_now) end_before_turn(m_, lane_.task, ended);
-                              if (is_ending_now || !enter(m_, lane_.task))
-                                  lane_.has_task = is_new = false;
-                          });
+        one_after_another(is_ending_now || (is_new && lane_.has_threads), [&](EndedTasks& ended) {
+            if (is_ending_now) end_before_turn(m_, lane_.task, ended);
+            if (is_ending_now || !enter(m_, lane_.task)) lane_.has_task = is_new = false;
+        });
         const bool is_fresh = is_new && fresh != 0;
         if (ballot(is_fresh) != 0) {
             pulse_.in(WarpPhase::prepare);
@@ -670,13 +666,11 @@ private:
         u32 grower = 0;  // task + 1
         if (leaves) {
             if (!is_end(state)) save_stack(lane_, m_.program(program_).info);
-            ProcessEntry& process = m_.process(m_.task(lane_.task).process);
-            fetch_add(&process.time_used, clock_ns() - lane_.since);
+            fetch_add(&process_of(m_, lane_).time_used, clock_ns() - lane_.since);
         }
         one_after_another(leaves, [&](EndedTasks& ended) {
-            grower = go(m_, lane_.task);
-            const bool grows =
-                state == ThreadState::outgrown && !is_ending(m_, m_.task(lane_.task));
+            grower = go(m_, lane_);
+            const bool grows = state == ThreadState::outgrown && !is_ending(process_of(m_, lane_));
             if (!grows)
                 settle(m_, lane_, state, ended);
             else if (ask_for_quiet(m_, lane_.task))

@@ -26,7 +26,10 @@ struct Process {
     u32 dirty_shift;   // writes to memory are noted in 32 pieces of 1 << dirty_shift bytes
     u8* system;        // system memory (abi/system.h), or null
     const struct Machine* machine = nullptr;  // the resident machine that runs it, if one does
-    SystemStubs stubs = {};  // for that: what is found at once is not looked for in memory
+    // For that: what is at hand is not looked for in memory.
+    SystemStubs stubs = {};
+    u32 entry = 0;            // of the process, or 0: it is not known
+    u32 block = 0, call = 0;  // what its words say, if its entry is known
 };
 
 // Slots from some place of a stack upwards: what frames and records are made of.

@@ -270,8 +270,10 @@ Outcome run_call(Call& call, SystemCall which) {
 
 Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     if (p.system == nullptr) return trap(r, Trap::system_memory_exhausted);
-    ProcessBlock* me = at_handle<ProcessBlock>(p, word(p.words, process_block));
-    const Handle own = word(p.words, process_call);
+    const bool is_at_hand = may_be_resident && p.entry != 0;
+    ProcessBlock* me =
+        at_handle<ProcessBlock>(p, is_at_hand ? p.block : word(p.words, process_block));
+    const Handle own = is_at_hand ? p.call : word(p.words, process_call);
     Call call{p,
               thread,
               r,

@@ -65,14 +65,15 @@ inline Process place_of(const Machine& m, u32 index) {
             process.bytes_size != 0 ? 63 : program.dirty_shift,
             m.system,
             &m,
-            program.info.system};
+            program.info.system,
+            task.process,
+            process.block,
+            task.call};
 }
 
 // Of the task whose words these are.
 inline CallState* call_state(const Process& p) {
-    const Handle own = p.words[process_call];
-    return own != 0 ? at_handle<CallState>(p, own)
-                    : at_handle<ProcessBlock>(p, p.words[process_block]);
+    return p.call != 0 ? at_handle<CallState>(p, p.call) : at_handle<ProcessBlock>(p, p.block);
 }
 
 }  // namespace gpurun::rt

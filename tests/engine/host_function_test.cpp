@@ -41,12 +41,12 @@ Value i32(u32 value) { return Value{ValType::i32, {{value}}}; }
 Value i64(u64 value) { return Value{ValType::i64, {{u32(value), u32(value >> 32)}}}; }
 
 std::vector<HostFunction> functions(u32& calls) {
-    HostFunction mix{"env",
-                     "mix",
-                     {{ValType::i32, ValType::i64, ValType::f32, ValType::f64, ValType::i32,
-                       ValType::i32},
-                      {ValType::i64, ValType::i32}},
-                     {}};
+    HostFunction mix{
+        "env",
+        "mix",
+        {{ValType::i32, ValType::i64, ValType::f32, ValType::f64, ValType::i32, ValType::i32},
+         {ValType::i64, ValType::i32}},
+        {}};
     mix.call = [&calls](HostCall& call) -> Result<std::vector<Value>> {
         calls++;
         auto arguments = call.arguments();

@@ -132,38 +132,121 @@ TEST(Family, TheHostHearsOfAll) {
 TEST(Family, TasksThatEndTogether) {
     expect_right(
         "2 tasks end and are given back, entries are taken; interrupted 3 times",
-        explore(
-            Scenario<Family>{
-                .begin = [](Family& s) { s.m.begin(3); },
-                .actors = {[](Family& s) {
-                               const Machine m = s.m.machine();
-                               EndedTasks ended;
-                               for (u32 i : {2, 3})
-                                   end_task(m, i, claim_end(m, s.pid(i), Ending::exited, 0), ended);
-                               give_back(m, ended);
-                           },
-                           [](Family& s) {
-                               const Machine m = s.m.machine();
-                               const u32 first = take_task_entry(m), second = take_task_entry(m);
-                               REQUIRE(first == 4 || first == 3);
-                               REQUIRE(second == 0 || second != first);
-                               if (second != 0) give_task_entry(m, second);
-                               give_task_entry(m, first);
-                           }},
-                .at_end =
-                    [](Family& s) {
-                        REQUIRE(s.m.header.leaving == 0 && s.m.header.alive == 1);
-                        u32 seen = 0;
-                        for (u32 at = u32(s.m.header.free_tasks); at != 0;
-                             at = s.m.tasks[at - 1].next_free) {
-                            REQUIRE((seen >> at & 1) == 0);
-                            seen |= 1u << at;
-                        }
-                        for (u32 i = s.m.header.tasks_used + 1; i < SmallMachine::entries; i++)
-                            seen |= 2u << i;
-                        REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
-                    }},
-            interrupted(3)));
+        explore(Scenario<Family>{.begin = [](Family& s) { s.m.begin(3); },
+                                 .actors = {[](Family& s) {
+                                                const Machine m = s.m.machine();
+                                                EndedTasks ended;
+                                                for (u32 i : {2, 3})
+                                                    end_task(m, i,
+                                                             claim_end(m.process(i), s.pid(i),
+                                                                       Ending::exited, 0),
+                                                             ended);
+                                                give_back(m, ended);
+                                            },
+                                            [](Family& s) {
+                                                const Machine m = s.m.machine();
+                                                const u32 first = take_task_entry(m),
+                                                          second = take_task_entry(m);
+                                                REQUIRE(first == 4 || first == 3);
+                                                REQUIRE(second == 0 || second != first);
+                                                if (second != 0) give_task_entry(m, second);
+                                                give_task_entry(m, first);
+                                            }},
+                                 .at_end =
+                                     [](Family& s) {
+                                         REQUIRE(s.m.header.leaving == 0 && s.m.header.alive == 1);
+                                         u32 seen = 0;
+                                         for (u32 at = u32(s.m.header.free_tasks); at != 0;
+                                              at = s.m.tasks[at - 1].next_free) {
+                                             REQUIRE((seen >> at & 1) == 0);
+                                             seen |= 1u << at;
+                                         }
+                                         for (u32 i = s.m.header.tasks_used + 1;
+                                              i < SmallMachine::entries; i++)
+                                             seen |= 2u << i;
+                                         REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
+                                     }},
+                interrupted(3)));
+}
+
+// 1 waits for 2, and goes on where that ends if it was off its lane by then; there it starts
+// another process, which has what 2 had.
+void wait_or_go_on_elsewhere(Family& s) { s.wait(1, any); }
+template <bool starts_another>
+void end_and_go_on(Family& s) {
+    const Machine& m = s.m.machine();
+    s.m.kept.may_hand = true;
+    s.m.end(2, 2);
+    s.m.kept.may_hand = false;
+    if (s.m.kept.handed == 0) return;
+    REQUIRE(s.m.kept.handed == 2 && s.m.kept.program == 0 && s.m.kept.task == 3);
+    REQUIRE(load_relaxed(&s.m.header.leaving) == 1);
+    s.m.kept.handed = 0;
+    store_relaxed(&s.m.went_on, u32{1});
+    s.m.words[1][SmallMachine::thread_at + thread_state] = u32(ThreadState::ready);
+    if (is_ending(s.m.processes[1])) {
+        EndedTasks ended;
+        end_before_turn(m, 1, ended);
+        give_back(m, ended);
+    } else {
+        REQUIRE(s.wait(1, any) == 0);
+        REQUIRE(s.m.kept.entry == 3);
+        NewProcess wanted{};
+        wanted.program = 1;
+        wanted.parent = s.pid(1);
+        wanted.fuel = ~u64{0};
+        wanted.files = s.m.processes[1].block;
+        if (starts_another) {
+            REQUIRE(make_process(s.m.machine(), wanted, s.made) == Errno::success);
+            REQUIRE(s.made == 2 && s.m.kept.task == 0 && s.m.kept.entry == 0);
+            start_process(s.m.machine(), s.made);
+        }
+    }
+    give_back_kept(s.m.machine());
+}
+void begin_with_lane(Family& s) {
+    begin_family<1>(s);
+    s.m.keeps = true;
+    s.m.block_of(2)->files = s.m.processes[1].block;
+    s.m.block_of(1)->file_users = 2;
+}
+TEST(Family, AParentGoesOnWhereItsChildEnded) {
+    expect_right("a child ends, its parent goes on there",
+                 explore(Scenario<Family>{.begin = begin_with_lane,
+                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>},
+                                          .at_end = [](Family& s) {
+                                              all_were_heard<2, 1>(s);
+                                              REQUIRE(s.m.header.leaving == 0 &&
+                                                      s.m.block_of(1)->file_users == 1);
+                                          }}));
+    expect_right("a child ends, its parent goes on there and starts another",
+                 explore(Scenario<Family>{.begin = begin_with_lane,
+                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<true>},
+                                          .at_end = [](Family& s) {
+                                              const bool another = s.made != 0;
+                                              REQUIRE(s.codes == 2 && s.waits == 1);
+                                              REQUIRE(s.m.header.alive == 1 + another &&
+                                                      s.m.header.ended == 1);
+                                              REQUIRE(s.m.header.leaving == 0);
+                                              REQUIRE(s.m.block_of(1)->file_users == 1 + another);
+                                              s.m.nothing_waits();
+                                          }}));
+}
+TEST(Family, AParentIsKilledWhereItsChildEnded) {
+    expect_right(
+        "a child ends, its parent goes on there, somebody kills it; interrupted 3 times",
+        explore(Scenario<Family>{.begin = begin_with_lane,
+                                 .actors = {[](Family& s) { s.wait(1, any); }, end_and_go_on<false>,
+                                            [](Family& s) {
+                                                end_all_tasks(s.m.machine(), s.pid(1),
+                                                              Ending::killed, 9);
+                                            }},
+                                 .at_end =
+                                     [](Family& s) {
+                                         REQUIRE(s.m.header.leaving == 0);
+                                         s.m.nothing_waits();
+                                     }},
+                interrupted(3)));
 }
 
 // Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked

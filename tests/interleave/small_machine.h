@@ -44,11 +44,15 @@ struct alignas(64) SmallMachine {
     u32 words[entries][word_count];
     u8 memory[entries][192];
     u64 heap_before;
+    // Of the actor on whose lane a process ends whose parent goes on there; others do not use it.
+    bool keeps;
+    Kept kept;
+    u32 went_on;  // the task that did
 
     // Actors are fibers, and one machine is explored at a time.
     const Machine& machine() {
         static Machine mine(reinterpret_cast<u8*>(this), pages, &header);
-        return mine = Machine(reinterpret_cast<u8*>(this), pages, &header);
+        return mine = Machine(reinterpret_cast<u8*>(this), pages, &header, keeps ? &kept : nullptr);
     }
     Process process_of(u32 index) {
         return {nullptr,
@@ -58,7 +62,11 @@ struct alignas(64) SmallMachine {
                 0,
                 63,
                 reinterpret_cast<u8*>(this),
-                &machine()};
+                &machine(),
+                {},
+                tasks[index].process,
+                processes[tasks[index].process].block,
+                tasks[index].call};
     }
     ProcessBlock* block_of(u32 index) {
         return at_handle<ProcessBlock>(machine().nobody(), processes[index].block);
@@ -141,22 +149,29 @@ struct alignas(64) SmallMachine {
             lane.thread = thread_at;
             lane.p = p;
             settle_and_give_back(lane, ThreadState(words[i][thread_at + thread_state]));
-            come_back(i);
+            if (!come_back(i)) return elsewhere;
         }
     }
-    void come_back(u32 i) {
+    static constexpr u32 elsewhere = ~u32{0};
+    // False: the task went on elsewhere, or ended.
+    bool come_back(u32 i) {
         RunQueue& queue = programs[processes[i].program].queues[0];
         u32 first = 0;
-        while (take_tickets(queue, 1, first) == 0) pause();
+        while (take_tickets(queue, 1, first) == 0) {
+            if (load_relaxed(&went_on) == i || load_task_state(tasks[i]) == TaskState::free)
+                return false;
+            pause();
+        }
         const u32 task = fetch_task(queue, machine().queue_slots(queue), first);
         REQUIRE(task == i);
         REQUIRE(load_task_state(tasks[i]) == TaskState::ready);
         store_task_state(tasks[i], TaskState::running);
         words[i][thread_at + thread_state] = u32(ThreadState::ready);
+        return true;
     }
     // It has come to its end, with an exit code.
     void end(u32 i, u32 code) {
-        end_and_give_back(i, claim_end(machine(), processes[i].pid, Ending::exited, code));
+        end_and_give_back(i, claim_end(processes[i], processes[i].pid, Ending::exited, code));
     }
     void end_and_give_back(u32 i, bool is_alone) {
         const Machine m = machine();
