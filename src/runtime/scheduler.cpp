@@ -626,9 +626,12 @@ private:
             TaskEntry& task = m_.task(lane_.task);
             store_task_state(task, TaskState::running);
             fresh = task.is_fresh;
-            is_ending_now = is_ending(m_.process(task.process));
+            lane_.p = place_of(m_, lane_.task);
+            is_ending_now = is_ending(process_of(m_, lane_));
             lane_.has_threads = info.thread_entry != 0;
         }
+        for (u32 left = ballot(is_new && fresh == 0); left != 0; left &= left - 1)
+            fetch_ahead_of_turn(shuffle(lane_.p.words, lowest(left)), info);
         one_after_another(is_ending_now || (is_new && lane_.has_threads), [&](EndedTasks& ended) {
             if (is_ending_now) end_before_turn(m_, lane_.task, ended);
             if (is_ending_now || !enter(m_, lane_.task)) lane_.has_task = is_new = false;
@@ -642,10 +645,9 @@ private:
                 if (left != 0) pulse_.get_on();
             }
         }
-        if (is_new) lane_.p = place_of(m_, lane_.task);
-        for (u32 left = ballot(is_new); left != 0; left &= left - 1)
-            fetch_ahead_of_turn(shuffle(lane_.p.words, lowest(left)), info);
         if (is_new) {
+            // It may have been moved before it could enter.
+            if (lane_.has_threads) lane_.p = place_of(m_, lane_.task);
             lane_.thread = info.thread;
             lane_.since = clock_ns();
             answer_wait(m_, lane_);
@@ -654,10 +656,15 @@ private:
         sync_warp();
     }
 
-    // What a task needs first, while it is being made ready: a line of its words by each lane.
+    // What a task needs first, while it is being made ready: a line of its words by each lane, of
+    // what comes before its stack, of its first frames, or of its newest records.
     static void fetch_ahead_of_turn(const u32* words, const ProgramInfo& info) {
-        const u32 mine = lane_id() * line_words;
-        if (mine < info.stack) prefetch(words + mine);
+        constexpr u32 frames = warp_lanes / 2, records = warp_lanes - warp_lanes / 8;
+        const u32 lane = lane_id();
+        const u32 mine = lane < frames    ? lane * line_words
+                         : lane < records ? info.stack + (lane - frames) * line_words
+                                          : info.stack_end - (warp_lanes - lane) * line_words;
+        if (mine < info.stack_end) prefetch(words + mine);
     }
 
     // All lanes; those that leave say so.
