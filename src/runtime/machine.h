@@ -62,11 +62,15 @@ inline void store_task_state(TaskEntry& task, TaskState state) {
     store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state));
 }
 
+// Of the ready tasks of a process.
+inline RunQueue& queue_of(const Machine& m, const ProcessEntry& process) {
+    const u32 priority = load_relaxed(&process.priority);
+    return m.program(process.program).queues[priority < priorities ? priority : 0];
+}
 // Puts a task of that process, which the caller owns, where a warp finds it.
 inline void make_ready(const Machine& m, const ProcessEntry& process, u32 index) {
     store_task_state(m.task(index), TaskState::ready);
-    u32 priority = load_relaxed(&process.priority);
-    RunQueue& queue = m.program(process.program).queues[priority < priorities ? priority : 0];
+    RunQueue& queue = queue_of(m, process);
     push_task(queue, m.queue_slots(queue), index);
 }
 inline void make_ready(const Machine& m, u32 index) {

@@ -121,6 +121,13 @@ template <class T>
 inline void store_shared(T* p, T value) {
     __atomic_store_n(p, value, __ATOMIC_RELEASE);
 }
+// As it is elsewhere after release_fence, or after atomic_fence: fences are nothing that the thread
+// sanitizer sees.
+inline void release_fence() {}
+template <class T>
+inline void store_released(T* p, T value) {
+    store_shared(p, value);
+}
 template <class T>
 inline T compare_exchange(T* p, T expected, T value) {
     __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -399,6 +399,12 @@ inline void store_relaxed(u64* p, u64 value) {
 inline void store_shared(u64* p, u64 value) {
     asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
+// One fence for several words by which others are told something, instead of one each.
+inline void release_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+template <class T>
+inline void store_released(T* p, T value) {
+    store_relaxed(p, value);
+}
 // Memory that the host sees too.
 inline u32 load_mapped(const u32* p) {
     u32 value;

@@ -176,7 +176,9 @@ bool take_kept_parts(const Machine& m, const NewProcess& wanted, u32 string_byte
     parts.has_files = true;
     parts.blocks = {kept.had.block, block->descriptors, block->strings, string_bytes};
     kept.task = 0;
-    count_out(m);  // not the last: who starts another is alive
+    // Not the last: who starts another is alive.
+    fetch_add(&m.header->ended, u64{1});
+    fetch_add(&m.header->alive, ~u32{0});
     fetch_add(&m.header->leaving, ~u32{0});
     return true;
 }
@@ -276,7 +278,6 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     task.is_fresh = is_new ? slot_is_new : slot_is_used;
     store_relaxed(&m.deadline(first), no_deadline);
     link_task(m, first);
-    store_shared(reinterpret_cast<u32*>(&process.state), u32(ProcessState::alive));
     return Errno::success;
 }
 
@@ -295,15 +296,22 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
 
 void start_process(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
-    if (process.parent != host_parent && process.parent != 0) {
-        ProcessEntry& parent = m.process(pid_index(m, process.parent));
-        Lock lock(&parent.lock);
+    const bool has_parent = process.parent != host_parent && process.parent != 0;
+    ProcessEntry& parent = m.process(has_parent ? pid_index(m, process.parent) : 0);
+    if (has_parent) {
+        lock(&parent.lock);
         link_child(m, parent.first_child, index);
         parent.had_children = 1;
     }
     fetch_add(&m.header->alive, u32{1});
     fetch_add(&m.header->spawned, u64{1});
-    make_ready(m, process, process.first_task - 1);
+    const u32 first = process.first_task - 1;
+    store_task_state(m.task(first), TaskState::ready);
+    RunQueue& queue = queue_of(m, process);
+    release_fence();  // for who knows its pid, who takes the parent's lock, and who runs it
+    store_released(reinterpret_cast<u32*>(&process.state), u32(ProcessState::alive));
+    if (has_parent) store_released(&parent.lock, u32{0});
+    push_task(queue, m.queue_slots(queue), first, true);
 }
 
 void drop_process(const Machine& m, u32 index) {
@@ -396,9 +404,9 @@ void tell_parent(const Machine& m, u32 index) {
         const u32 parent_index = pid_index(m, pid);
         ProcessEntry& parent = m.process(parent_index);
         const u32 mine = process.pid;
-        {
-            Lock lock(&parent.lock);
-            if (load_relaxed(&process.parent) != pid) continue;
+        lock(&parent.lock);
+        const bool is_still = load_relaxed(&process.parent) == pid;
+        if (is_still) {
             if (process.next_sibling != 0)
                 m.process(process.next_sibling - 1).previous_sibling = process.previous_sibling;
             if (process.previous_sibling != 0)
@@ -409,7 +417,9 @@ void tell_parent(const Machine& m, u32 index) {
             // Who sees it without the lock looks again with it.
             store_relaxed(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
-        return wake_parent(m, parent_index, mine);
+        atomic_fence();  // for who takes the lock; and pairs with park's
+        store_released(&parent.lock, u32{0});
+        if (is_still) return wake_parent(m, parent_index, mine);
     }
 }
 
@@ -427,8 +437,7 @@ void tell_parent(const Machine& m, u32 index) {
     fetch_add(&m.header->leaving, u32{1});
     tasks.leaving++;
     if (is_told_first) {
-        atomic_fence();  // whoever knows of its end sees that it is leaving
-        tell_parent(m, index);
+        tell_parent(m, index);  // whoever has its lock then sees that it is leaving
         if (m.kept != nullptr && m.kept->handed != 0) {
             m.kept->had = had;
             m.kept->task = tasks.first;  // the only one

@@ -18,12 +18,14 @@ namespace gpurun::rt {
 // Of a slot: round << 32 | task.
 inline u32 round_of(const RunQueue& queue, u32 ticket) { return ticket & ~queue.mask; }
 
-inline void push_task(RunQueue& queue, u64* slots, u32 task) {
+// `is_released`: the caller has fenced.
+inline void push_task(RunQueue& queue, u64* slots, u32 task, bool is_released = false) {
     const u32 ticket = fetch_add(&queue.tail, u32{1}), round = round_of(queue, ticket);
     u64* slot = slots + (ticket & queue.mask);
     // Ends: who took it a round before has only to empty it.
     while (u32(load_relaxed(slot) >> 32) != round) pause();
-    store_shared(slot, u64(round | 1) << 32 | task);  // pairs with fetch_task
+    const u64 full = u64(round | 1) << 32 | task;
+    is_released ? store_released(slot, full) : store_shared(slot, full);  // pairs with fetch_task
 }
 
 // Where the first ticket is, and how many there are, about. Tail may have been read before a head

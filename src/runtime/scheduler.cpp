@@ -452,27 +452,17 @@ public:
             const u32 running = ballot(lane_.has_task);
             if (took_some || running != 0) naps_ = 0;
             if (running == 0) {
-                give_back_rest();
                 was_busy_ = 0;
                 if (!took_some) rest();  // else they ended when they came
                 continue;
             }
-            was_busy_ = popcount(running);
-            // All lanes fetch what the gang stands at.
-            if (!lane_.has_task)
-                lane_.p.code =
-                    reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
-            pulse_.in(WarpPhase::run);
-            const ThreadState state = run_lanes();
-            pulse_.in(WarpPhase::leave);
-            give_back_rest();
-            kept_.may_hand = is_from_queue_ && was_busy_ == 1;
-            leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
-            kept_.may_hand = false;
+            take_turn(running, true);
+            if (const u32 handed = ballot(kept_.handed != 0); handed != 0) {
+                take_handed(lowest(handed));
+                take_turn(ballot(lane_.has_task), false);
+            }
             keep_share(last);
         }
-        if (kept_.handed != 0) make_ready(m_, kept_.handed - 1);
-        give_back_rest();
         leave_lanes(lane_.has_task, ThreadState::ready);
         if (lane_id() == 0) store_relaxed(&pulse_.entry().lanes_busy, u32{0});
     }
@@ -486,10 +476,19 @@ private:
         store_relaxed(&entry.lanes_busy, was_busy_);
     }
 
-    // What nobody has used in this turn.
-    void give_back_rest() {
+    // `may_hand`: whoever waited for the only one, if that ends, goes on in its place.
+    void take_turn(u32 running, bool may_hand) {
+        was_busy_ = popcount(running);
+        // All lanes fetch what the gang stands at.
+        if (!lane_.has_task)
+            lane_.p.code = reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
+        pulse_.in(WarpPhase::run);
+        const ThreadState state = running != 0 ? run_lanes() : ThreadState::ready;
+        pulse_.in(WarpPhase::leave);
         if (kept_.task != 0) give_back_kept(m_);
-        sync_warp();
+        kept_.may_hand = may_hand && was_busy_ == 1;
+        leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
+        kept_.may_hand = false;
     }
 
     // As soon as one has something to wait for it is off its lane.
@@ -545,13 +544,8 @@ private:
     [[gnu::noinline]] bool take_tasks() {
         const u32 idle = ballot(!lane_.has_task);
         if (idle == 0) return false;
-        if (const u32 handed = ballot(kept_.handed != 0); handed != 0) {
-            take_handed(lowest(handed));
-            return true;
-        }
         picks_++;
         ReadyQueue ready;
-        is_from_queue_ = true;
         if (popcount(idle) == warp_lanes) {
             // Those that came just now are looked at the next time.
             const u32 count = load_relaxed(&m_.header->programs_used);
@@ -584,8 +578,7 @@ private:
         return true;
     }
 
-    // The lane that has it goes on with the task for which another ended. What that one hands on
-    // goes by the queue, so that others have their turn.
+    // The lane that has it goes on with the task that waited for another's end.
     void take_handed(u32 lane) {
         const bool is_new = lane_id() == lane;
         if (is_new) {
@@ -594,7 +587,6 @@ private:
             kept_.handed = 0;
         }
         program_ = shuffle(kept_.program, lane);
-        is_from_queue_ = false;
         begin_turns(is_new);
     }
 
@@ -695,7 +687,7 @@ private:
     Lane lane_;
     StackWord* own_ = nullptr;
     u8* stack_limit_;
-    bool is_eager_, is_from_queue_ = false;
+    bool is_eager_;
     u32 program_ = max_programs;  // of the gang
     u32 picks_, start_, naps_ = 0, was_busy_ = 0;
     u32 programs_ = 0, programs_there_ = 0;  // as many as there were a turn ago, and are known

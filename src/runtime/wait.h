@@ -100,11 +100,11 @@ inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits 
 }
 
 // Up to `most` tasks that wait for `key`, or for `other` of the same bucket, the longest first, are
-// the caller's, who gets each by `take`; how many.
+// the caller's, who gets each by `take`; how many. What they wait for was changed before, and since
+// then there was a fence.
 template <class Take>
 inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take take) {
     WaitBucket& bucket = m.bucket(bucket_of(key));
-    atomic_fence();  // pairs with park's
     if (most == 0 || load_relaxed(&bucket.count) == 0) return 0;
     u32 first = 0, last = 0, count = 0;
     {
@@ -137,6 +137,7 @@ inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take tak
 
 // Makes up to `most` tasks ready that wait for `key`; how many.
 inline u32 wake(const Machine& m, u64 key, u32 most) {
+    atomic_fence();  // pairs with park's
     return take_waiting(m, key, most, key, [&](u32 task) { make_ready(m, task); });
 }
 

@@ -26,6 +26,10 @@ inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
     operate("store", p, false, site, [=](T) { return value; });
 }
 template <class T>
+inline void store_released(T* p, Same<T> value, Site site = Site::here()) {
+    store_shared(p, value, site);
+}
+template <class T>
 inline T load_relaxed(const T* p, Site site = Site::here()) {
     return load_shared(p, site);
 }
@@ -60,6 +64,7 @@ inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
     return operate("fetch_add", p, true, site, [=](T old) { return T(old + value); });
 }
 inline void atomic_fence() {}
+inline void release_fence() {}
 
 // Guests' memory.
 template <class T>

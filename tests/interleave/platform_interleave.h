@@ -7,6 +7,7 @@
 // Names that are defined below instead.
 #define load_shared host_load_shared
 #define store_shared host_store_shared
+#define store_released host_store_released
 #define compare_exchange host_compare_exchange
 #define back_off host_back_off
 #define compare_exchange_acquire host_compare_exchange_acquire
@@ -36,9 +37,11 @@
 #define atomic_rmw_xchg host_atomic_rmw_xchg
 #define atomic_cmpxchg host_atomic_cmpxchg
 #define atomic_fence host_atomic_fence
+#define release_fence host_release_fence
 #include "runtime/platform_host.h"
 #undef load_shared
 #undef store_shared
+#undef store_released
 #undef compare_exchange
 #undef back_off
 #undef compare_exchange_acquire
@@ -68,6 +71,7 @@
 #undef atomic_rmw_xchg
 #undef atomic_cmpxchg
 #undef atomic_fence
+#undef release_fence
 
 namespace gpurun::rt {
 
