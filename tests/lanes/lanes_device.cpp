@@ -121,7 +121,7 @@ private:
     Warps warps_;
     const bool is_narrow_;
     const u64 park_ns_;
-    std::string problem_;  // written before the launch ends
+    std::string problem_;                      // written before the launch ends
     std::deque<std::vector<u32>> no_entries_;  // of programs: their places stay
     std::unique_ptr<device::Machine> inner_;
 };

@@ -100,8 +100,8 @@ const Shape shapes[] = {{4, 3, 1}, {4, 4, 2}, {4, 5, 3}, {32, 3, 4}, {32, 4, 5}}
 void expect_same(const Modules& modules, const std::string& name,
                  const std::vector<std::string>& arguments,
                  device::Tier tier = device::Tier::interp) {
-    SCOPED_TRACE(testing::Message() << name << " " << testing::PrintToString(arguments)
-                                    << ", tier " << u32(tier));
+    SCOPED_TRACE(testing::Message()
+                 << name << " " << testing::PrintToString(arguments) << ", tier " << u32(tier));
     auto cpu = device::open_device("cpu");
     ASSERT_TRUE(cpu.ok());
     auto expected = run(**cpu, modules, name, arguments);
