@@ -18,8 +18,9 @@ constexpr s64 turn_quantum = 1 << 12;
 // their turns one after another.
 constexpr s64 native_turn_quantum = 1 << 16;
 constexpr u32 line_words = 32;  // of a line of the cache
-// So many of the workers nap only briefly, so that something new does not wait long.
-constexpr u32 eager_warps = 16;
+// So many of the workers nap only briefly, so that something new does not wait long: on a GPU one
+// of a block, so that each has the caches of a multiprocessor to itself.
+constexpr u32 eager_warps = 16, warps_to_next_eager = 4;
 
 // ---- tasks on lanes ----------------------------------------------------------------
 
@@ -462,7 +463,8 @@ public:
           kept_(*m.kept),
           pulse_(m, warp, until),
           stack_limit_(stack_limit),
-          is_eager_(warp - first_worker < eager_warps),
+          is_eager_(warp % warps_to_next_eager == first_worker &&
+                    warp / warps_to_next_eager < eager_warps),
           picks_(warp),
           start_(warp),
           busy_lane_ns_(pulse_.entry().busy_lane_ns),
