@@ -34,8 +34,8 @@ inline u32 followed_in(u32 turn) { return turn >> followed_shift; }
 using StackWord = u32;
 inline constexpr u32 slot_stride = 1;
 inline constexpr u32 lane_stack_slots = resident_stack_slots;  // of local memory
-// Each look at the queues is traffic on lines that those who work need: four thousand warps that
-// look every 20 us make a spawn take a sixth longer.
+// Each look at the queues is traffic on lines that those who work need, and there are thousands of
+// warps.
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 1'000,
                      longest_mailbox_nap_ns = 1'000, longest_clock_nap_ns = 20'000;
 #elif GPURUN_LOCAL_STACK

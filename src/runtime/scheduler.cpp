@@ -108,34 +108,6 @@ void copy_together(T* to, const T* from, u64 count) {
             if (done + i * warp_lanes < count) to[done + i * warp_lanes] = values[i];
     }
 }
-// Of all ranges at the same time.
-void copy_ranges(u32* to, const u32* from, const WordRange (&ranges)[burst_ranges]) {
-    constexpr u32 batch = 8;
-    u32 total = 0;
-#pragma clang loop unroll(full)
-    for (const WordRange& range : ranges) total += range.end - range.begin;
-    auto place_of_word = [&](u32 number) {
-        u32 before = 0, place = 0;
-#pragma clang loop unroll(full)
-        for (const WordRange& range : ranges) {
-            if (number >= before) place = range.begin + (number - before);
-            before += range.end - range.begin;
-        }
-        return place;
-    };
-    for (u32 done = lane_id(); done < total; done += batch * warp_lanes) {
-        u32 values[batch] = {}, places[batch] = {};
-#pragma clang loop unroll(full)
-        for (u32 i = 0; i < batch; i++) {
-            if (done + i * warp_lanes >= total) continue;
-            places[i] = place_of_word(done + i * warp_lanes);
-            values[i] = from[places[i]];
-        }
-#pragma clang loop unroll(full)
-        for (u32 i = 0; i < batch; i++)
-            if (done + i * warp_lanes < total) to[places[i]] = values[i];
-    }
-}
 template <class T>
 void clear_together(T* to, u64 count) {
 #pragma clang loop unroll(disable)
@@ -175,7 +147,8 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
     else if (heap_end > heap)
         clear_together(words + heap, heap_end - heap);
     sync_warp();
-    copy_ranges(words, from, info.ranges);
+    for (const WordRange& range : info.ranges)
+        copy_together(words + range.begin, from + range.begin, range.end - range.begin);
     // All of the memories, or the pieces that were written.
     const u64 size = info.memory_bytes;
     if (dirty == ~u32{0}) {

@@ -233,20 +233,19 @@ TEST(Family, AParentGoesOnWhereItsChildEnded) {
                                           }}));
 }
 TEST(Family, AParentIsKilledWhereItsChildEnded) {
-    expect_right(
-        "a child ends, its parent goes on there, somebody kills it; interrupted 3 times",
-        explore(Scenario<Family>{.begin = begin_with_lane,
-                                 .actors = {[](Family& s) { s.wait(1, any); }, end_and_go_on<false>,
-                                            [](Family& s) {
-                                                end_all_tasks(s.m.machine(), s.pid(1),
-                                                              Ending::killed, 9);
-                                            }},
-                                 .at_end =
-                                     [](Family& s) {
-                                         REQUIRE(s.m.header.leaving == 0);
-                                         s.m.nothing_waits();
-                                     }},
-                interrupted(3)));
+    expect_right("a child ends, its parent goes on there, somebody kills it; interrupted 3 times",
+                 explore(Scenario<Family>{.begin = begin_with_lane,
+                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>,
+                                                     [](Family& s) {
+                                                         end_all_tasks(s.m.machine(), s.pid(1),
+                                                                       Ending::killed, 9);
+                                                     }},
+                                          .at_end =
+                                              [](Family& s) {
+                                                  REQUIRE(s.m.header.leaving == 0);
+                                                  s.m.nothing_waits();
+                                              }},
+                         interrupted(3)));
 }
 
 // Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked
