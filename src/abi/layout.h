@@ -140,6 +140,9 @@ enum ThreadWord : u32 {
 // A bit of thread_dirty stands for so many bytes behind its piece too: a store may cross the end.
 inline constexpr u32 dirty_reach = 16;
 
+// Stacks begin at multiples of so many words, and those of machines have multiples of them.
+inline constexpr u32 stack_step = 4;
+
 // Records grow down from the end of the stack: one per call and per open handler.
 enum RecordWord : u32 {
     record_pc,  // where to go on; with handler_bit: where the handler starts

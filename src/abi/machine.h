@@ -163,7 +163,7 @@ struct TaskEntry {
     Handle call;    // its CallState, or 0: the process's
     u32 is_fresh;   // slot_is_*: its words and memories are yet to be made; or 0
     u32 poll_turn;  // grows when it is to look again at the pipes that it polls
-    u32 padding;
+    u32 frames;     // slots that they take of its stack, if that was on a lane: whole steps
 };
 static_assert(sizeof(TaskEntry) == 80);
 

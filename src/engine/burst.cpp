@@ -173,7 +173,7 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.processes = processes;
     burst.code.resize(next_code_);
     TRY(space_->read_code(0, burst.code));
-    next_word_ = (next_word_ + 1) & ~u64{1};
+    next_word_ = (next_word_ + stack_step - 1) / stack_step * stack_step;  // its stack comes next
     burst.words.resize(next_word_);
     TRY(space_->read_words(0, burst.words));
     burst.words[process_block] = 0;  // each process gets its own

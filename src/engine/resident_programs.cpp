@@ -51,7 +51,7 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
         !store.type_of(program.made.func).results.empty())
         return Error{"_start has parameters or results, so it is not a program"};
     device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
-    burst.stack_slots &= ~u32{1};  // what follows is aligned
+    burst.stack_slots -= burst.stack_slots % stack_step;
     info.most_frame_slots = TRY(store.most_frame_slots());
     std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
     const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {

@@ -92,7 +92,8 @@ Result<void> Store::prepare() {
                             options_.stack_slots, min_stack_slots)};
     u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
     if (options_.is_watched) fixed += 4 * canary_words;
-    free_end_ = (fixed + options_.heap_words + options_.instance_words + 1) & ~u64{1};
+    free_end_ = (fixed + options_.heap_words + options_.instance_words + stack_step - 1) /
+                stack_step * stack_step;
     words_ = free_end_ + options_.stack_slots + (options_.is_watched ? canary_words : 0);
     if (words_ > max_words)
         return Error{

@@ -52,7 +52,7 @@ struct Machine {
 };
 
 inline bool has_machine(const Process& p) { return may_be_resident && p.machine != nullptr; }
-inline const Machine& machine_of(const Process& p) { return *p.machine; }
+inline const Machine& machine_of(const Process& p) { return *in_stack(p.machine); }
 
 // Whoever acts on a state looks at it under a lock, or owns the task.
 inline TaskState load_task_state(const TaskEntry& task) {

@@ -34,9 +34,10 @@ void write_place(const NativeContext& n, u32 pc, Slots fp, Slots rp, const u32* 
 }
 
 void write_record(const NativeContext& n, u32 return_pc, Slots fp, Slots rp) {
-    word(rp, record_pc) = return_pc;
-    word(rp, record_fp) = index_of(*n.process, fp);
-    word(rp, record_instance) = index_of(n.process->words, n.instance);
+    const u32 values[] = {return_pc, index_of(*n.process, fp),
+                          index_of(n.process->words, n.instance)};
+    static_assert(record_pc == 0 && record_fp == 1 && record_instance == 2);
+    for (u32 i = 0; i < record_words; i++) word(rp, i) = values[i];
 }
 
 Registers registers_at(const NativeContext& n, u32 pc, Slots fp, Slots rp, u32* instance) {
@@ -119,7 +120,8 @@ NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entr
 }
 
 // Runs the function at `pc` and those that it tail-calls. The record of the caller stands.
-NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp, Slots rp) {
+[[gnu::noinline]] NativeStatus run_callee(NativeContext& n, u32* instance, u32 pc, Slots fp,
+                                          Slots rp) {
     u32* const caller = n.instance;
     NativeStatus status;
     for (;;) {
@@ -200,7 +202,8 @@ NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 
 
 NativeStatus native_call(NativeContext* n, StackWord* fp, StackWord* rp, u32 ref, u32 base,
                          u32 return_position) {
-    const Process& p = *n->process;
+    n = in_stack(n);
+    const Process& p = *in_stack(n->process);
     const Slots record = below({rp}, record_words);
     const Slots callee_fp = word_at(Slots{fp}, base);
     write_record(*n, n->code + return_position, {fp}, record);

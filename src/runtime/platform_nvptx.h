@@ -112,6 +112,21 @@ inline Global<T>* global(T* p) {
     return (Global<T>*)p;
 }
 
+// The same for what is a variable of the thread's, or in the device's memory, however it is said:
+// such a pointer or reference says so to whoever uses it.
+template <class T>
+inline T* in_stack(T* p) {
+    auto* own = (T __attribute__((address_space(5)))*)p;
+    asm("" : "+l"(own));
+    return (T*)own;
+}
+template <class T>
+inline T* in_device(T* p) {
+    auto* there = (Global<T>*)p;
+    asm("" : "+l"(there));
+    return (T*)there;
+}
+
 // A word of code, in halves. Code does not change while a kernel runs; but to a resident one comes
 // more, where other things may have been before.
 #if GPURUN_RESIDENT

@@ -5,22 +5,37 @@
 namespace gpurun::rt {
 namespace {
 
-u32 find_program(const Machine& m, const u8* name, u32 length) {
-    // Acquired: what the programs are is there.
-    const u32 count = load_shared(&m.header->programs_used);
+bool is_called(const ProgramInfo& program, const u8* name, u32 length) {
+    if (program.name_length != length) return false;
+    // All bytes are on their way at the same time.
+    u32 difference = 0;
+    for (u32 at = 0; at < length; at++)
+        difference |= program.name[at] ^ load_bytes<u8>(name + at);
+    return difference == 0;
+}
+
+[[gnu::noinline]] u32 look_for_program(const Machine& m, const u8* name, u32 length) {
+    const u32 count = load_relaxed(&m.header->programs_used);
     for (u32 i = 0; i < count; i++) {
         const ProgramEntry& program = m.program(i);
-        if (load_relaxed(reinterpret_cast<const u32*>(&program.state)) !=
-                u32(ProgramState::ready) ||
-            program.info.name_length != length)
-            continue;
-        // All bytes are on their way at the same time.
-        u32 difference = 0;
-        for (u32 at = 0; at < length; at++)
-            difference |= program.info.name[at] ^ load_bytes<u8>(name + at);
-        if (difference == 0) return i;
+        // Acquired: what the program is is there.
+        if (load_shared(reinterpret_cast<const u32*>(&program.state)) ==
+                u32(ProgramState::ready) &&
+            is_called(program.info, name, length))
+            return i;
     }
     return max_programs;
+}
+
+// What is ready stays as it is: mostly it is the one that the lane found the last time.
+u32 find_program(const Machine& m, const u8* name, u32 length) {
+    if (m.kept == nullptr) return look_for_program(m, name, length);
+    if (const u32 found = m.kept->found;
+        found != 0 && is_called(m.program(found - 1).info, name, length))
+        return found - 1;
+    const u32 program = look_for_program(m, name, length);
+    m.kept->found = program == max_programs ? 0 : program + 1;
+    return program;
 }
 
 // ---- spawn -------------------------------------------------------------------------
@@ -36,8 +51,8 @@ Errno inherit_all(const Call& call, const Owner& parent, const Owner& child,
     return Errno::success;
 }
 
-Errno inherit(const Call& call, const Owner& parent, const Owner& child, const Inheritance& what,
-              LateLock& lock) {
+[[gnu::noinline]] Errno inherit(const Call& call, const Owner& parent, const Owner& child,
+                                const Inheritance& what, LateLock& lock) {
     if (what.count == ~u32{0}) {
         if (Errno error = inherit_all(call, parent, child, what, lock); error != Errno::success)
             return error;
@@ -80,14 +95,18 @@ Errno prepare_child(const Call& call, const Caller& caller, const Spawning& want
     if (program == max_programs) return Errno::noent;
     const Owner parent = call.owner();
     const Handle files = call.me->files != 0 ? call.me->files : caller.process.block;
-    Errno error = make_process(m,
-                               {program, caller.process.pid, 0, caller.process.priority, ~u64{0},
-                                wanted.arguments, wanted.environment, files},
-                               index);
-    if (error != Errno::success) index = 0;
-    if (error != Errno::success) return error;
+    const NewProcess made = {program, caller.process.pid, 0, caller.process.priority, ~u64{0},
+                             wanted.arguments, wanted.environment, files};
+    Errno error;
+    [[clang::always_inline]] error = make_process(m, made, index);
+    if (error != Errno::success) {
+        index = 0;
+        return error;
+    }
+    const Inheritance& what = wanted.inheritance;
+    if (what.is_nothing() && system_of(call.p).preopen_count == 0) return Errno::success;
     const Owner child = owner_of(call.p, at_handle<ProcessBlock>(call.p, m.process(index).block));
-    return inherit(call, parent, child, wanted.inheritance, lock);
+    return inherit(call, parent, child, what, lock);
 }
 
 }  // namespace
@@ -99,12 +118,12 @@ Errno spawn_process(const Call& call, const Caller& caller, const Spawning& want
         LateLock lock(&call.owner().files->file_lock);
         if (load_relaxed(&caller.process.tasks) > 1)
             lock.take();  // its descriptors are others' too
-        error = prepare_child(call, caller, wanted, index, lock);
+        [[clang::always_inline]] error = prepare_child(call, caller, wanted, index, lock);
     }
     store_relaxed(&call.me->was_shared, u32{1});
     pid = caller.m.process(index).pid;
     if (error == Errno::success)
-        start_process(caller.m, index);
+        [[clang::always_inline]] start_process(caller.m, index);
     else if (index != 0)
         drop_process(caller.m, index);
     return error;
@@ -127,7 +146,9 @@ Errno read_text(const Call& call, u32 address, u32 size, Text& text) {
     return Errno::success;
 }
 
-[[gnu::noinline]] Errno spawn(Call& call, const Caller& caller) {
+[[gnu::noinline]] Errno spawn(Call& of) {
+    Call& call = *in_stack(&of);
+    const Caller caller(call);
     Spawning wanted{};
     const u32 name = call.i32();
     wanted.name_length = call.i32();
@@ -150,14 +171,16 @@ Errno read_text(const Call& call, u32 address, u32 size, Text& text) {
     if (pairs != ~u32{0} && call.in(wanted.inheritance.pairs, u64(pairs) * 8) == nullptr)
         return Errno::fault;
     u32 pid;
-    error = spawn_process(call, caller, wanted, pid);
+    [[clang::always_inline]] error = spawn_process(call, caller, wanted, pid);
     return error == Errno::success ? call.put<u32>(pid_at, pid) : error;
 }
 
 // ---- wait --------------------------------------------------------------------------
 
-}  // namespace
+// As ProcessEntry::ending has it.
+Ended ended_as(u32 pid, u64 ending) { return {pid, Ending((ending >> 32) - 1), u32(ending)}; }
 
+// A child that has ended is taken from the table.
 Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
     const Machine& m = caller.m;
     ProcessEntry& process = caller.process;
@@ -172,9 +195,12 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
         } else {
             index = pid_index(m, pid);
             const ProcessEntry& child = m.process(index);
-            if (index == 0 || !has_pid(child, pid) || load_relaxed(&child.parent) != process.pid)
+            // Of a child, all of it is written under the lock.
+            const u32 state = load_relaxed(reinterpret_cast<const u32*>(&child.state));
+            if (index == 0 || load_relaxed(&child.pid) != pid ||
+                state == u32(ProcessState::free) || load_relaxed(&child.parent) != process.pid)
                 return Found::none;
-            if (state_of(child) != ProcessState::zombie) return Found::lives;
+            if (state != u32(ProcessState::zombie)) return Found::lives;
         }
         ProcessEntry& child = m.process(index);
         if (child.next_sibling != 0)
@@ -183,7 +209,7 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
             m.process(child.previous_sibling - 1).next_sibling = child.next_sibling;
         else
             store_relaxed(&process.first_zombie, child.next_sibling);
-        ended = {child.pid, Ending((child.ending >> 32) - 1), u32(child.ending)};
+        ended = ended_as(child.pid, child.ending);
         was_last = process.first_child == 0 && process.first_zombie == 0;
     }
     reap(m, index);
@@ -193,16 +219,29 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
     return Found::ended;
 }
 
+}  // namespace
+
+Found find_ended(const Call& call, const Caller& caller, u32 pid, Ended& ended) {
+    const u64 given = call.my->progress;  // by tell_parent, while it waited
+    if (given == 0) return take_zombie(caller, pid, ended);
+    ended = ended_as(u32(call.my->request_at), given);
+    return Found::ended;
+}
+
 namespace {
 
-[[gnu::noinline]] Outcome wait(Call& call, const Caller& caller) {
+[[gnu::noinline]] Outcome wait(Call& of) {
+    Call& call = *in_stack(&of);
+    const Caller caller(call);
     const u32 asked = call.i32(), flags = call.i32(), pid_at = call.i32(), status_at = call.i32();
     const u32 pid = asked == ~u32{0} ? 0 : asked;
     if (call.in(pid_at, 4) == nullptr || call.in(status_at, 8) == nullptr)
         return call.done(Errno::fault);
     if (asked == 0) return call.done(Errno::child);
     Ended ended;
-    switch (take_zombie(caller, pid, ended)) {
+    Found found;
+    [[clang::always_inline]] found = find_ended(call, caller, pid, ended);
+    switch (found) {
         case Found::none: return call.done(Errno::child);
         case Found::lives:
             if (flags & 1) return call.done(Errno::again);
@@ -235,7 +274,7 @@ Errno find_target(const Caller& caller, u32 pid, u32& index) {
 
 }  // namespace
 
-Outcome kill(Call& call, const Caller& caller, u32 pid, u32 signal) {
+[[gnu::noinline]] Outcome kill(Call& call, const Caller& caller, u32 pid, u32 signal) {
     constexpr u32 most = 30;
     if (signal > most) return call.done(Errno::inval);
     u32 index;
@@ -296,7 +335,7 @@ u32 parent_pid(const ProcessEntry& process) {
 
 namespace {
 
-Errno set_priority(const Caller& caller, u32 pid, u32 priority) {
+[[gnu::noinline]] Errno set_priority(const Caller& caller, u32 pid, u32 priority) {
     if (priority >= priorities) return Errno::inval;
     u32 index;
     if (Errno error = find_target(caller, pid, index); error != Errno::success) return error;
@@ -304,7 +343,7 @@ Errno set_priority(const Caller& caller, u32 pid, u32 priority) {
     return Errno::success;
 }
 
-Outcome thread_spawn(Call& call, const Caller& caller, u32 start_argument) {
+[[gnu::noinline]] Outcome thread_spawn(Call& call, const Caller& caller, u32 start_argument) {
     if (caller.m.program(caller.process.program).info.thread_entry == 0)
         return give(call, u32(-s32(Errno::nosys)));
     const u32 made = make_thread(caller.m, call.p, caller.index, start_argument);
@@ -323,10 +362,10 @@ Outcome serve_process(Call& call, SystemCall which) {
                : which == SystemCall::thread_spawn ? give(call, u32(-s32(error)))
                                                    : give(call, error);
     }
+    if (which == SystemCall::spawn) return call.done(spawn(call));
+    if (which == SystemCall::wait) return wait(call);
     Caller caller(call);
     switch (which) {
-        case SystemCall::spawn: return call.done(spawn(call, caller));
-        case SystemCall::wait: return wait(call, caller);
         case SystemCall::kill: {
             const u32 pid = call.i32();
             return kill(call, caller, pid, call.i32());

@@ -35,6 +35,8 @@ struct Inheritance {
     // What is done with them then, by WASIX: guest address of the fd_ops.
     u32 fd_ops = 0, fd_op_count = 0;
 
+    // But preopens, if there are any.
+    bool is_nothing() const { return count == 0 && !has_streams && fd_op_count == 0; }
     bool hides(u32 fd) const {
         for (u32 other : hidden)
             if (fd != 0 && fd == other) return true;
@@ -57,8 +59,8 @@ struct Ended {
     u32 code;
 };
 enum class Found : u32 { none, ended, lives };
-// A child that has ended is taken from the table. `pid` 0: any.
-Found take_zombie(const Caller& caller, u32 pid, Ended& ended);
+// A child that has ended, for a call that asks for one, or has waited for it. `pid` 0: any.
+Found find_ended(const Call& call, const Caller& caller, u32 pid, Ended& ended);
 
 Outcome kill(Call& call, const Caller& caller, u32 pid, u32 signal);
 Errno make_pipe_ends(const Call& call, u32& read_fd, u32& write_fd);

@@ -276,6 +276,7 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     task.stack_slots = program.info.stack_end - program.info.stack;
     task.call = 0;
     task.is_fresh = is_new ? slot_is_new : slot_is_used;
+    task.frames = 0;
     store_relaxed(&m.deadline(first), no_deadline);
     link_task(m, first);
     return Errno::success;
@@ -288,7 +289,8 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     constexpr u32 attempts = 1000;
     for (u32 turn = 0;; turn++) {
         const bool may_be_more = load_relaxed(&m.header->leaving) != 0 && turn < attempts;
-        const Errno error = try_make_process(m, wanted, index);
+        Errno error;
+        [[clang::always_inline]] error = try_make_process(m, wanted, index);
         if (error == Errno::success || !may_be_more) return error;
         back_off(turn);
     }
@@ -381,31 +383,53 @@ void tell_host(const Machine& m, u32 index) {
     store_relaxed(next, head);
 }
 
-// The first of those who wait for the process goes on here, if it may; the others are ready.
-void wake_parent(const Machine& m, u32 parent, u32 pid) {
+// A task of that process, which waited for another's end, goes on here, if it may.
+void go_on(const Machine& m, const ProcessEntry& process, u32 task) {
     Kept* kept = m.kept;
-    take_waiting(m, wait_key(WaitFor::child, parent), ~u32{0},
-                 wait_key(WaitFor::child, parent, pid), [&](u32 task) {
-                     const ProcessEntry& process = m.process(parent);
-                     if (kept == nullptr || !kept->may_hand) return make_ready(m, process, task);
-                     kept->may_hand = false;
-                     kept->handed = task + 1;
-                     kept->program = process.program;
-                 });
+    if (kept == nullptr || !kept->may_hand) return make_ready(m, process, task);
+    kept->may_hand = false;
+    kept->handed = task + 1;
+    kept->program = process.program;
 }
 
-// Ends: a parent that ended since has left its children by then.
-void tell_parent(const Machine& m, u32 index) {
+// Up to `most` of those who wait for a child of the process, or for that one.
+template <class Take>
+u32 take_who_waits(const Machine& m, u32 parent, u32 pid, u32 most, Take take) {
+    return take_waiting(m, wait_key(WaitFor::child, parent), most,
+                        wait_key(WaitFor::child, parent, pid), take);
+}
+
+// A parent of one thread that waits for the child gets its end at once, in place of a zombie. False:
+// it does not wait. Its lock is the caller's.
+bool give_end(const Machine& m, u32 parent, const ProcessEntry& child) {
+    const ProcessEntry& process = m.process(parent);
+    if (load_relaxed(&process.tasks) != 1) return false;
+    return take_who_waits(m, parent, child.pid, 1, [&](u32 task) {
+               const Handle own = m.task(task).call;
+               CallState* call = at_handle<CallState>(m.nobody(), own != 0 ? own : process.block);
+               call->request_at = child.pid;
+               call->progress = child.ending;
+               go_on(m, process, task);
+           }) != 0;
+}
+
+// Ends: a parent that ended since has left its children by then. True: nobody will wait for it, and
+// its entry can be used again.
+bool tell_parent(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
     for (;;) {
         const u32 pid = load_shared(&process.parent);  // pairs with leave_children's
-        if (pid == 0) return reap(m, index);
-        if (pid == host_parent) return tell_host(m, index);
+        if (pid == 0) return true;
+        if (pid == host_parent) {
+            tell_host(m, index);
+            return false;
+        }
         const u32 parent_index = pid_index(m, pid);
         ProcessEntry& parent = m.process(parent_index);
         const u32 mine = process.pid;
         lock(&parent.lock);
         const bool is_still = load_relaxed(&process.parent) == pid;
+        bool is_given = false;
         if (is_still) {
             if (process.next_sibling != 0)
                 m.process(process.next_sibling - 1).previous_sibling = process.previous_sibling;
@@ -413,18 +437,28 @@ void tell_parent(const Machine& m, u32 index) {
                 m.process(process.previous_sibling - 1).next_sibling = process.next_sibling;
             else
                 store_relaxed(&parent.first_child, process.next_sibling);
+            is_given = give_end(m, parent_index, process);
+        }
+        if (is_given) {
+            store_shared(&parent.lock, u32{0});
+            return true;
+        }
+        if (is_still) {
             link_child(m, parent.first_zombie, index);
             // Who sees it without the lock looks again with it.
             store_relaxed(reinterpret_cast<u32*>(&process.state), u32(ProcessState::zombie));
         }
         atomic_fence();  // for who takes the lock; and pairs with park's
         store_released(&parent.lock, u32{0});
-        if (is_still) return wake_parent(m, parent_index, mine);
+        if (!is_still) continue;
+        take_who_waits(m, parent_index, mine, ~u32{0},
+                       [&](u32 task) { go_on(m, parent, task); });
+        return false;
     }
 }
 
 // Nothing of it runs any more.
-[[gnu::noinline]] void finish_process(const Machine& m, u32 index, EndedTasks& tasks) {
+[[gnu::always_inline]] void finish_process(const Machine& m, u32 index, EndedTasks& tasks) {
     ProcessEntry& process = m.process(index);
     const Belongings had(process);
     close_descriptors(m.nobody(), had.block);
@@ -436,18 +470,21 @@ void tell_parent(const Machine& m, u32 index) {
     const bool is_told_first = parent != host_parent && parent != 0;
     fetch_add(&m.header->leaving, u32{1});
     tasks.leaving++;
+    bool is_free = false;
     if (is_told_first) {
-        tell_parent(m, index);  // whoever has its lock then sees that it is leaving
+        is_free = tell_parent(m, index);  // whoever has its lock then sees that it is leaving
         if (m.kept != nullptr && m.kept->handed != 0) {
             m.kept->had = had;
             m.kept->task = tasks.first;  // the only one
             tasks = {};
+            if (is_free) reap(m, index);
             return;
         }
     }
     give_back(m, had);
     const bool is_last = count_out(m);
-    if (!is_told_first) tell_parent(m, index);
+    if (!is_told_first) is_free = tell_parent(m, index);
+    if (is_free) reap(m, index);
     if (is_last) fetch_add(&m.header->idle_turns, u32{1});
 }
 
@@ -486,7 +523,7 @@ void give_back_kept(const Machine& m) {
     kept.task = kept.entry = 0;
 }
 
-[[gnu::noinline]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended) {
+[[gnu::always_inline]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended) {
     TaskEntry& task = m.task(index);
     const u32 process_index = task.process;
     ProcessEntry& process = m.process(process_index);
@@ -534,6 +571,7 @@ u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argumen
     task.stack_slots = info.stack_end - info.stack;
     task.call = call;
     task.is_fresh = 0;
+    task.frames = stack_step;  // the arguments
     store_relaxed(&m.deadline(made), no_deadline);
     // An instance as the program's first thread had it, but with the memories of this one.
     u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);

@@ -49,6 +49,8 @@ struct Kept {
     u32 task = 0;     // of the process that ended: index + 1, or 0: there is none
     u32 entry = 0;    // its entry once it was waited for: index + 1
     Belongings had;   // the process that ended
+
+    u32 found = 0;  // the program that a process was last started of: index + 1
 };
 // Not used until the end of a turn: others may want it.
 [[maybe_unused]] void give_back_kept(const Machine& m);

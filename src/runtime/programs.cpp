@@ -12,6 +12,7 @@ bool can_be(const Machine& m, const ProgramInfo& info) {
            info.code_bytes <= most && info.template_words * 4 <= most &&
            info.template_bytes <= most && info.memory_bytes <= most &&
            info.template_bytes <= info.memory_bytes && info.stack <= info.stack_end &&
+           info.stack % stack_step == 0 && info.stack_end % stack_step == 0 &&
            info.stack_end <= info.template_words && info.thread < info.template_words &&
            m.program(info.number).state == ProgramState::free;
 }

@@ -35,18 +35,29 @@ struct Lane {
 };
 
 ProcessEntry& process_of(const Machine& m, const Lane& lane) { return m.process(lane.p.entry); }
-// Several words are on their way at the same time.
-void copy_slots(u32* to, const u32* from, u32 count) {
-    constexpr u32 batch = 8;
+
+struct alignas(4 * stack_step) StackStep {
+    StackWord slots[stack_step];
+};
+u32 whole_steps(u32 slots) { return (slots + stack_step - 1) / stack_step * stack_step; }
+
+// Several steps are on their way at the same time.
+void copy_slots(StackWord* to, const StackWord* from, u32 count) {
+    constexpr u32 batch = 4;
+    auto* step_to = reinterpret_cast<StackStep*>(to);
+    auto* step_from = reinterpret_cast<const StackStep*>(from);
+    const u32 steps = count / stack_step;
     u32 done = 0;
-    for (; done + batch <= count; done += batch) {
-        u32 values[batch];
+#pragma clang loop unroll(disable)
+    for (; done + batch <= steps; done += batch) {
+        StackStep values[batch];
 #pragma clang loop unroll(full)
-        for (u32 i = 0; i < batch; i++) values[i] = from[done + i];
+        for (u32 i = 0; i < batch; i++) values[i] = step_from[done + i];
 #pragma clang loop unroll(full)
-        for (u32 i = 0; i < batch; i++) to[done + i] = values[i];
+        for (u32 i = 0; i < batch; i++) step_to[done + i] = values[i];
     }
-    for (; done < count; done++) to[done] = from[done];
+#pragma clang loop unroll(disable)
+    for (; done < steps; done++) step_to[done] = step_from[done];
 }
 
 // How far the newest frame reaches at the most. In a system call it is that of the function that
@@ -58,34 +69,33 @@ u32 frame_slots(const Lane& lane, const ProgramInfo& info) {
     return info.most_frame_slots;
 }
 
-// A stack that fits is in the lane's own memory while it runs. What is in use of it: frames from
-// its start up to where the newest may end, and records. Gives `copy` the first word of a piece,
-// the slot that it is, and how many.
+// A stack that fits is in the lane's own memory while it runs. What is in use of it: so many slots
+// of frames from its start on, and records; whole steps of both. Gives `copy` the first word of a
+// piece, the slot that it is, and how many.
 template <class Copy>
-void for_used_slots(const Lane& lane, const ProgramInfo& info, bool has_frames, Copy copy) {
-    const u32* thread = lane.p.words + lane.thread;
-    const u32 begin = thread[thread_stack], end = thread[thread_stack_end],
-              records = thread[thread_rp];
-    if (has_frames) {
-        u32 top = thread[thread_fp] + frame_slots(lane, info);
-        if (top > records) top = records;
-        copy(lane.p.words + begin, 0, top - begin);
-    }
-    copy(lane.p.words + records, records - begin, end - records);
+void for_used_slots(const Lane& lane, const ProgramInfo& info, u32 frames, Copy copy) {
+    const u32 records = lane.p.words[lane.thread + thread_rp] / stack_step * stack_step;
+    u32* words = in_device(lane.p.words);
+    copy(words + info.stack, 0, frames);
+    copy(words + records, records - info.stack, info.stack_end - records);
 }
-// A fresh process has no frames yet.
-void load_stack(const Machine& m, Lane& lane, const ProgramInfo& info, bool is_fresh,
-                StackWord* own) {
-    if (lane_stack_slots == 0 || m.task(lane.task).stack_slots > lane_stack_slots) return;
-    for_used_slots(lane, info, !is_fresh,
+void load_stack(const Machine& m, Lane& lane, const ProgramInfo& info, StackWord* own) {
+    const TaskEntry& task = m.task(lane.task);
+    if (lane_stack_slots == 0 || task.stack_slots > lane_stack_slots) return;
+    for_used_slots(lane, info, task.frames,
                    [&](u32* words, u32 slot, u32 count) { copy_slots(own + slot, words, count); });
     lane.p.stack = own;
-    lane.p.stack_begin = lane.p.words[lane.thread + thread_stack];
+    lane.p.stack_begin = info.stack;
 }
-void save_stack(Lane& lane, const ProgramInfo& info) {
+// Frames are in use up to where the newest may end.
+void save_stack(const Machine& m, Lane& lane, const ProgramInfo& info) {
     if (lane.p.stack == lane.p.words) return;
     const StackWord* own = lane.p.stack;
-    for_used_slots(lane, info, true,
+    const u32* thread = lane.p.words + lane.thread;
+    const u32 top = thread[thread_fp] + frame_slots(lane, info), records = thread[thread_rp],
+              frames = whole_steps((top < records ? top : records) - info.stack);
+    m.task(lane.task).frames = frames;
+    for_used_slots(lane, info, frames,
                    [&](u32* words, u32 slot, u32 count) { copy_slots(words, own + slot, count); });
     lane.p.stack = lane.p.words;
     lane.p.stack_begin = 0;
@@ -127,7 +137,7 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
 }
 
 // All lanes work on it together.
-[[gnu::noinline]] void prepare_task(const Machine& m, Pulse& pulse, u32 index) {
+void prepare_task(const Machine& m, Pulse& pulse, u32 index) {
     TaskEntry& task = m.task(index);
     ProcessEntry& process = m.process(task.process);
     const ProgramEntry& program = m.program(process.program);
@@ -298,7 +308,7 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
     }
 }
 
-[[gnu::noinline]] bool park_in_call(const Machine& m, const Lane& lane) {
+bool park_in_call(const Machine& m, const Lane& lane) {
     CallState* call = call_state(lane.p);
     const u32 process = lane.p.entry;
     const u64 key = key_of(*call, lane.task, process);
@@ -312,7 +322,7 @@ u64 key_of(const CallState& call, u32 task, u32 process) {
 // ---- ends --------------------------------------------------------------------------
 
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
-[[gnu::noinline]] bool has_ended(const Machine& m, const Lane& lane, ThreadState state,
+bool has_ended(const Machine& m, const Lane& lane, ThreadState state,
                                  bool& is_alone) {
     const u32* thread = lane.p.words + lane.thread;
     ProcessEntry& process = process_of(m, lane);
@@ -354,7 +364,7 @@ bool is_end(ThreadState state) {
 
 // What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
 // by grow_task.
-[[gnu::noinline]] void settle(const Machine& m, const Lane& lane, ThreadState state,
+void settle(const Machine& m, const Lane& lane, ThreadState state,
                               EndedTasks& ended) {
     bool is_alone;
     if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone, ended);
@@ -443,29 +453,33 @@ public:
           busy_lane_ns_(pulse_.entry().busy_lane_ns),
           lane_ns_(pulse_.entry().lane_ns) {}
 
-    [[gnu::noinline]] void work(StackWord* own) {
+    [[gnu::always_inline]] void work(StackWord* own) {
         own_ = own;
-        for (u64 last = clock_ns(); pulse_.beat();) {
-            const u64 elapsed = pulse_.now() - last;
-            last = pulse_.now();
-            count(elapsed);
-            pulse_.in(WarpPhase::take);
-            const bool took_some = take_tasks();
+        u64 last = clock_ns();
+        for (bool goes_on = true; goes_on;) {
+            // Whoever goes on in another's place does so before the warp looks for anything else.
+            const u32 handed = ballot(kept_.handed != 0);
+            bool is_new;
+            if (handed != 0) {
+                is_new = take_handed(lowest(handed));
+            } else {
+                if (was_busy_ != 0) keep_share(last);
+                goes_on = pulse_.beat();
+                count(pulse_.now() - last);
+                last = pulse_.now();
+                pulse_.in(WarpPhase::take);
+                is_new = goes_on && take_tasks();
+            }
+            const bool took_some = ballot(is_new) != 0;
+            if (took_some) begin_turns(is_new);
             const u32 running = ballot(lane_.has_task);
             if (took_some || running != 0) naps_ = 0;
-            if (running == 0) {
-                was_busy_ = 0;
-                if (!took_some) rest();  // else they ended when they came
-                continue;
-            }
-            take_turn(running, true);
-            if (const u32 handed = ballot(kept_.handed != 0); handed != 0) {
-                take_handed(lowest(handed));
-                take_turn(ballot(lane_.has_task), false);
-            }
-            keep_share(last);
+            was_busy_ = popcount(running);
+            if (running != 0 || handed != 0)
+                take_turn(goes_on && running != 0, handed == 0);
+            else if (!took_some && goes_on)
+                rest();  // else they ended when they came
         }
-        leave_lanes(lane_.has_task, ThreadState::ready);
         if (lane_id() == 0) store_relaxed(&pulse_.entry().lanes_busy, u32{0});
     }
 
@@ -479,17 +493,17 @@ private:
     }
 
     // `may_hand`: whoever waited for the only one, if that ends, goes on in its place.
-    void take_turn(u32 running, bool may_hand) {
-        was_busy_ = popcount(running);
+    void take_turn(bool goes_on, bool may_hand) {
         // All lanes fetch what the gang stands at.
         if (!lane_.has_task)
             lane_.p.code = reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
         pulse_.in(WarpPhase::run);
-        const ThreadState state = running != 0 ? run_lanes() : ThreadState::ready;
+        const ThreadState state = goes_on ? run_lanes() : ThreadState::ready;
         pulse_.in(WarpPhase::leave);
         if (kept_.task != 0) give_back_kept(m_);
-        kept_.may_hand = may_hand && was_busy_ == 1;
-        leave_lanes(lane_.has_task && (state != ThreadState::ready || gives_way()), state);
+        kept_.may_hand = goes_on && may_hand && was_busy_ == 1;
+        leave_lanes(
+            lane_.has_task && (!goes_on || state != ThreadState::ready || gives_way()), state);
         kept_.may_hand = false;
     }
 
@@ -542,8 +556,8 @@ private:
         return u32(dice >> 32) % (m_.header->warp_count * m_.header->lanes) < waiting;
     }
 
-    // Lanes without a task get ready ones of the gang's program. False: there were none.
-    [[gnu::noinline]] bool take_tasks() {
+    // Lanes without a task get ready ones of the gang's program. Whether this one did.
+    bool take_tasks() {
         const u32 idle = ballot(!lane_.has_task);
         if (idle == 0) return false;
         picks_++;
@@ -575,13 +589,11 @@ private:
             lane_.has_task = true;
         }
         sync_warp();
-        if (ballot(is_new) == 0) return false;
-        begin_turns(is_new);
-        return true;
+        return is_new;
     }
 
     // The lane that has it goes on with the task that waited for another's end.
-    void take_handed(u32 lane) {
+    bool take_handed(u32 lane) {
         const bool is_new = lane_id() == lane;
         if (is_new) {
             lane_.task = kept_.handed - 1;
@@ -589,7 +601,7 @@ private:
             kept_.handed = 0;
         }
         program_ = shuffle(kept_.program, lane);
-        begin_turns(is_new);
+        return is_new;
     }
 
     // Lanes whose turn it is, one after another; the warp gets on meanwhile. Tasks that end in it
@@ -612,7 +624,7 @@ private:
         }
     }
 
-    [[gnu::noinline]] void begin_turns(bool is_new) {
+    void begin_turns(bool is_new) {
         const ProgramInfo& info = m_.program(program_).info;
         bool is_ending_now = false;
         u32 fresh = 0;
@@ -647,7 +659,7 @@ private:
             lane_.thread = info.thread;
             lane_.since = clock_ns();
             answer_wait(m_, lane_);
-            load_stack(m_, lane_, info, is_fresh, own_);
+            load_stack(m_, lane_, info, own_);
         }
         sync_warp();
     }
@@ -664,11 +676,11 @@ private:
     }
 
     // All lanes; those that leave say so.
-    [[gnu::noinline]] void leave_lanes(bool leaves, ThreadState state) {
+    void leave_lanes(bool leaves, ThreadState state) {
         if (ballot(leaves) == 0) return;
         u32 grower = 0;  // task + 1
         if (leaves) {
-            if (!is_end(state)) save_stack(lane_, m_.program(program_).info);
+            if (!is_end(state)) save_stack(m_, lane_, m_.program(program_).info);
             fetch_add(&process_of(m_, lane_).time_used, clock_ns() - lane_.since);
         }
         one_after_another(leaves, [&](EndedTasks& ended) {
@@ -823,7 +835,7 @@ private:
 
 }  // namespace
 
-void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
+[[gnu::always_inline]] void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
     u8* system = reinterpret_cast<u8*>(params.system);
     auto* header =
         reinterpret_cast<MachineHeader*>(system + reinterpret_cast<SystemHeader*>(system)->machine);
@@ -834,7 +846,7 @@ void run_machine(const MachineParams& params, u32 warp, u8* stack_limit) {
     } else if (warp == clock_warp) {
         Clock(m, warp, params.until).run();
     } else {
-        StackWord own[lane_stack_slots == 0 ? 1 : lane_stack_slots];
+        alignas(StackStep) StackWord own[lane_stack_slots == 0 ? 1 : lane_stack_slots];
         Worker(m, warp, params.until, stack_limit).work(own);
     }
     sync_warp();

@@ -172,7 +172,8 @@ bool is_simple(SystemCall which) {
     }
 }
 
-[[gnu::noinline]] Outcome serve_simple(Call& call, SystemCall which) {
+[[gnu::noinline]] Outcome serve_simple(Call& of, SystemCall which) {
+    Call& call = *in_stack(&of);
     switch (which) {
         case SystemCall::args_get: return call.done(get_strings(call, arguments_of(call)));
         case SystemCall::args_sizes_get:
@@ -268,7 +269,9 @@ Outcome run_call(Call& call, SystemCall which) {
 
 }  // namespace
 
-Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
+Outcome run_system(const Process& of, u32* thread, Registers& at, u64 w) {
+    const Process& p = *in_stack(&of);
+    Registers& r = *in_stack(&at);
     if (p.system == nullptr) return trap(r, Trap::system_memory_exhausted);
     const bool is_at_hand = may_be_resident && p.entry != 0;
     ProcessBlock* me =
@@ -286,7 +289,7 @@ Outcome run_system(const Process& p, u32* thread, Registers& r, u64 w) {
     // Machines trace nothing.
     if (which >= SystemCall::debug_i32 || (!has_machine(p) && system_of(p).is_traced))
         return run_recorded(call, which);
-    return run_call(call, which);
+    [[clang::always_inline]] return run_call(call, which);
 }
 
 // ---- descriptors -------------------------------------------------------------------

@@ -366,7 +366,7 @@ Outcome proc_join(Call& call, const Caller& caller) {
     if (tag > 1) return call.done(Errno::inval);
     const u32 pid = tag == 0 ? 0 : load_bytes<u32>(asked + 4);
     Ended ended{};
-    Found found = tag == 1 && pid == 0 ? Found::none : take_zombie(caller, pid, ended);
+    Found found = tag == 1 && pid == 0 ? Found::none : find_ended(call, caller, pid, ended);
     if (found == Found::lives && !(flags & 1))
         return call.wait_for(Request::child, 0, pid, no_deadline);
     call.put<u32>(pid_at, found != Found::none);
