@@ -71,7 +71,7 @@ struct ProgramInfo {
     u32 is_watched;
     u32 alternates;  // as in NativeParams
     SystemStubs system;
-    u32 padding;
+    u32 memory;            // the record of its only memory, or 0: it has more, or none
     NativeEntries native;  // nothing can be checked of what they say: the host made them
     WordRange ranges[burst_ranges];
 };

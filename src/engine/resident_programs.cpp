@@ -63,6 +63,7 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
         info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
     info.alternates = loading.tier == device::Tier::alternate;
     info.system = store.system_stubs();
+    info.memory = burst.memories.size() == 1 ? burst.memories.front().record : 0;
     return burst;
 }
 

@@ -245,9 +245,11 @@ const void* const native_calls[] = {
 #include "abi/native_calls.def"
 };
 
-// By machine code, from `entry` on. `must_interpret`: what is next is not for it.
+// By machine code, from `entry` on. `must_interpret`: what is next is not for it. `known`: the
+// thread's instance and its memory, or null.
 ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u32 entry,
-                      s64& quantum, u8* stack_limit, bool alternates, bool& must_interpret) {
+                      const Registers* known, s64& quantum, u8* stack_limit, bool alternates,
+                      bool& must_interpret) {
     NativeContext n = {};
     n.process = &p;
     n.thread = thread;
@@ -256,10 +258,20 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     n.stack_limit = stack_limit;
     n.dirty_shift = p.dirty_shift;
     n.quantum = alternates ? 0 : quantum;
-    use_instance(n, word_at(p.words, word(thread, thread_instance)));
-    const NativeStatus status =
-        enter_native(table, entry, &n, slots_at(p, word(thread, thread_fp)).first,
-                     slots_at(p, word(thread, thread_rp)).first);
+    Slots fp, rp;
+    if (known != nullptr) {
+        n.instance = known->instance;
+        n.code = module_of(p, n.instance).code;
+        n.memory = known->memory;
+        n.memory_size = known->memory_size;
+        fp = known->fp;
+        rp = known->rp;
+    } else {
+        use_instance(n, word_at(p.words, word(thread, thread_instance)));
+        fp = slots_at(p, word(thread, thread_fp));
+        rp = slots_at(p, word(thread, thread_rp));
+    }
+    const NativeStatus status = enter_native(table, entry, &n, fp.first, rp.first);
     word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : ~u32{0};
     quantum = alternates ? quantum - turn_cost : n.quantum;
     must_interpret = alternates || status == NativeStatus::interpret;
@@ -277,10 +289,11 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
 
 // A part of the system call whose function begins at `entry`, where the thread stands before the
 // call or has been kept in it: what `enter` does may be done again. Its chore is the caller's.
+// `is_over`: the call is, and `r` is as its caller goes on with it.
 ThreadState run_stub(const Process& p, u32* thread, u32 entry, s64& quantum, bool alternates,
-                     bool& must_interpret, Chore& chore) {
+                     bool& must_interpret, Registers& r, bool& is_over) {
     const StubCode stub(p, entry);
-    Registers r = {};
+    r = {};
     r.pc = entry + 1;
     r.fp = slots_at(p, word(thread, thread_fp));
     r.rp = slots_at(p, word(thread, thread_rp));
@@ -290,10 +303,15 @@ ThreadState run_stub(const Process& p, u32* thread, u32 entry, s64& quantum, boo
     r.instance = word_at(p.words, word(r.rp, record_instance));  // its memory is the call's
     load_memory_0(p, r);
     const Outcome outcome = run_system(p, thread, r, stub.system);
-    chore = r.chore;
     word(thread, thread_dirty) |= r.dirty;
+    is_over = outcome == Outcome::next;
     switch (outcome) {
-        case Outcome::next: return_to_caller(p, thread); return ThreadState::ready;
+        case Outcome::next:
+            return_to_caller(p, thread);
+            r.pc = word(r.rp, record_pc);
+            r.fp = slots_at(p, word(r.rp, record_fp));
+            r.rp = word_at(r.rp, record_words);
+            return ThreadState::ready;
         case Outcome::trap: note_trap(thread, r.trap); break;
         case Outcome::leave: break;
         default: quantum -= chunk_cost;
@@ -315,22 +333,27 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
     u32* const thread = word_at(p.words, thread_index);
     ThreadState state = ThreadState::ready;
     bool is_live = thread_index != 0, must_interpret = false;
+    Registers r;
+    bool is_known = false;  // where the thread stands: `r` says so too
     // Ends: every turn takes from the quantum, or the thread stops.
     while (u32(__builtin_popcount(lanes_of(is_live))) > enough) {
         u32 entry = 0, stub = 0;
         if (is_live && !must_interpret) {
-            const u32 pc = word(thread, thread_pc);
+            const u32 pc = is_known ? r.pc : word(thread, thread_pc);
             stub = system_stub_around(p, pc);
             if (stub == 0) entry = table.entry_at[pc];
         }
         const bool interprets = is_live && entry == 0 && stub == 0;
         if (entry != 0)
-            state = run_entry(p, table, thread, entry, quantum, stack_limit, alternates,
-                              must_interpret);
+            state = run_entry(p, table, thread, entry, is_known ? &r : nullptr, quantum,
+                              stack_limit, alternates, must_interpret);
+        is_known = false;
         if (may_be_resident && lanes_of(stub != 0) != 0) {
             Chore chore = {};
-            if (stub != 0)
-                state = run_stub(p, thread, stub, quantum, alternates, must_interpret, chore);
+            if (stub != 0) {
+                state = run_stub(p, thread, stub, quantum, alternates, must_interpret, r, is_known);
+                chore = r.chore;
+            }
             do_chores(chore);
         }
         if (lanes_of(interprets) != 0) {

@@ -8,6 +8,7 @@
 //   load_word<T>, load_slot<T>, …     numbers of one to four words or slots
 //   load_bytes<T>, store_bytes<T>     unaligned little-endian access
 //   load_compact<T>, load_natural<T>, …   the same in little code, for machine code
+//   in_stack, in_device               pointers of which it is said what memory they are to
 //   do_chore, do_chores               copying and filling memory (chore.h): for one lane, for all
 //   stack_is_window                   whether a part of a stack is all that is at hand
 //   atomic_load, atomic_store, atomic_rmw_*, atomic_cmpxchg   sequentially consistent

@@ -9,8 +9,7 @@ bool is_called(const ProgramInfo& program, const u8* name, u32 length) {
     if (program.name_length != length) return false;
     // All bytes are on their way at the same time.
     u32 difference = 0;
-    for (u32 at = 0; at < length; at++)
-        difference |= program.name[at] ^ load_bytes<u8>(name + at);
+    for (u32 at = 0; at < length; at++) difference |= program.name[at] ^ load_bytes<u8>(name + at);
     return difference == 0;
 }
 
@@ -19,8 +18,7 @@ bool is_called(const ProgramInfo& program, const u8* name, u32 length) {
     for (u32 i = 0; i < count; i++) {
         const ProgramEntry& program = m.program(i);
         // Acquired: what the program is is there.
-        if (load_shared(reinterpret_cast<const u32*>(&program.state)) ==
-                u32(ProgramState::ready) &&
+        if (load_shared(reinterpret_cast<const u32*>(&program.state)) == u32(ProgramState::ready) &&
             is_called(program.info, name, length))
             return i;
     }
@@ -95,8 +93,9 @@ Errno prepare_child(const Call& call, const Caller& caller, const Spawning& want
     if (program == max_programs) return Errno::noent;
     const Owner parent = call.owner();
     const Handle files = call.me->files != 0 ? call.me->files : caller.process.block;
-    const NewProcess made = {program, caller.process.pid, 0, caller.process.priority, ~u64{0},
-                             wanted.arguments, wanted.environment, files};
+    const NewProcess made = {
+        program,          caller.process.pid, 0,    caller.process.priority, ~u64{0},
+        wanted.arguments, wanted.environment, files};
     Errno error;
     [[clang::always_inline]] error = make_process(m, made, index);
     if (error != Errno::success) {
@@ -122,8 +121,8 @@ Errno spawn_process(const Call& call, const Caller& caller, const Spawning& want
     }
     store_relaxed(&call.me->was_shared, u32{1});
     pid = caller.m.process(index).pid;
-    if (error == Errno::success)
-        [[clang::always_inline]] start_process(caller.m, index);
+    if (error == Errno::success) [[clang::always_inline]]
+        start_process(caller.m, index);
     else if (index != 0)
         drop_process(caller.m, index);
     return error;
@@ -197,8 +196,8 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
             const ProcessEntry& child = m.process(index);
             // Of a child, all of it is written under the lock.
             const u32 state = load_relaxed(reinterpret_cast<const u32*>(&child.state));
-            if (index == 0 || load_relaxed(&child.pid) != pid ||
-                state == u32(ProcessState::free) || load_relaxed(&child.parent) != process.pid)
+            if (index == 0 || load_relaxed(&child.pid) != pid || state == u32(ProcessState::free) ||
+                load_relaxed(&child.parent) != process.pid)
                 return Found::none;
             if (state != u32(ProcessState::zombie)) return Found::lives;
         }
@@ -235,8 +234,8 @@ namespace {
     const Caller caller(call);
     const u32 asked = call.i32(), flags = call.i32(), pid_at = call.i32(), status_at = call.i32();
     const u32 pid = asked == ~u32{0} ? 0 : asked;
-    if (call.in(pid_at, 4) == nullptr || call.in(status_at, 8) == nullptr)
-        return call.done(Errno::fault);
+    u8 *const pid_to = call.out(pid_at, 4), *const status_to = call.out(status_at, 8);
+    if (pid_to == nullptr || status_to == nullptr) return call.done(Errno::fault);
     if (asked == 0) return call.done(Errno::child);
     Ended ended;
     Found found;
@@ -248,9 +247,10 @@ namespace {
             return call.wait_for(Request::child, 0, pid, no_deadline);
         default: break;
     }
-    call.put<u32>(pid_at, ended.pid);
-    call.put<u32>(status_at, u32(ended.ending));
-    return call.done(call.put<u32>(status_at + 4, ended.code));
+    store_bytes<u32>(pid_to, ended.pid);
+    store_bytes<u32>(status_to, u32(ended.ending));
+    store_bytes<u32>(status_to + 4, ended.code);
+    return call.done(Errno::success);
 }
 
 // ---- kill --------------------------------------------------------------------------

@@ -72,14 +72,18 @@ void give_slot(const Machine& m, ProgramEntry& program, u64 page, bool is_raw) {
     fetch_add(&m.header->spare_pages, slot_pages(program));
 }
 
+[[gnu::noinline]] void copy_text(u8* to, const Text& text) {
+    copy_system(to, text.bytes, text.size);
+}
+
 // What the block needs beside descriptors: what the strings are, and where the files are.
 // `has_files`: it counts among their users.
 bool fill_block(const Process& p, Handle handle, const NewProcess& wanted, bool has_files) {
     ProcessBlock* block = at_handle<ProcessBlock>(p, handle);
     if (block->strings != 0) {
         u8* to = at_handle<u8>(p, block->strings);
-        copy_system(to, wanted.arguments.bytes, wanted.arguments.size);
-        copy_system(to + wanted.arguments.size, wanted.environment.bytes, wanted.environment.size);
+        copy_text(to, wanted.arguments);
+        if (wanted.environment.size != 0) copy_text(to + wanted.arguments.size, wanted.environment);
     }
     block->arguments = u64(block->strings) << handle_shift;
     block->argument_count = wanted.arguments.count;
@@ -96,7 +100,7 @@ bool fill_block(const Process& p, Handle handle, const NewProcess& wanted, bool 
     return true;
 }
 
-void give_back(const Machine& m, const Belongings& had) {
+[[gnu::noinline]] void give_back(const Machine& m, const Belongings& had) {
     if (had.bytes_size != 0)
         PageAllocator(m).give(had.bytes_at >> page_shift, page_count(had.bytes_size));
     give_slot(m, m.program(had.program), had.slot_at >> page_shift, had.is_raw);
@@ -151,11 +155,13 @@ struct Parts {
 bool fits(const Process& p, const Kept& kept, const NewProcess& wanted, u32 string_bytes) {
     const Belongings& had = kept.had;
     const ProcessBlock* block = at_handle<ProcessBlock>(p, had.block);
-    return had.program == wanted.program && had.is_raw == 0 && had.bytes_size == 0 &&
-           block->files == wanted.files && wanted.files != 0 && block->guest_blocks == 0 &&
-           block->descriptor_capacity == ResidentBlocks::first_descriptors &&
-           (block->string_bytes == 0) == (string_bytes == 0) &&
-           class_of(block->string_bytes) == class_of(string_bytes);
+    // All of it is on its way at the same time.
+    const Handle files = block->files, guest_blocks = block->guest_blocks;
+    const u32 capacity = block->descriptor_capacity, bytes = block->string_bytes;
+    return (had.program == wanted.program) & (had.is_raw == 0) & (had.bytes_size == 0) &
+           (files == wanted.files) & (files != 0) & (guest_blocks == 0) &
+           (capacity == ResidentBlocks::first_descriptors) & ((bytes == 0) == (string_bytes == 0)) &
+           (class_of(bytes) == class_of(string_bytes));
 }
 
 // False: there is nothing kept that fits, and nothing kept any more.
@@ -184,10 +190,8 @@ bool take_kept_parts(const Machine& m, const NewProcess& wanted, u32 string_byte
 }
 
 // As it is mostly there, everything is taken at the same time; what is not, one by one.
-Parts take_parts(const Machine& m, const NewProcess& wanted, u32 string_bytes) {
-    Parts parts{};
-    if (m.kept != nullptr && m.kept->task != 0 && take_kept_parts(m, wanted, string_bytes, parts))
-        return parts;
+[[gnu::noinline]] void take_new_parts(const Machine& m, const NewProcess& wanted, u32 string_bytes,
+                                      Parts& parts) {
     const Process p = m.nobody();
     ProgramEntry& program = m.program(wanted.program);
     EarlyPop entry(&m.header->free_processes), task(&m.header->free_tasks),
@@ -215,14 +219,26 @@ Parts take_parts(const Machine& m, const NewProcess& wanted, u32 string_bytes) {
                     take_popped(p, descriptors, ResidentBlocks::descriptor_bytes),
                     string_bytes == 0 ? 0 : take_popped(p, strings, string_bytes), string_bytes};
     atomic_fence();  // what their last owners did to them is done
-    return parts;
+}
+
+// Nobody else has seen them.
+[[gnu::noinline]] void give_back(const Machine& m, ProgramEntry& program, const Parts& parts) {
+    give_back(m.nobody(), parts.blocks);
+    if (parts.page != 0) give_slot(m, program, parts.page, parts.is_new);
+    if (parts.task != 0) give_task_entry(m, parts.task);
+    if (parts.entry != 0) give_process_entry(m, parts.entry);
 }
 
 // Without regard to those on their way out.
 Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const Process p = m.nobody();
     ProgramEntry& program = m.program(wanted.program);
-    const Parts parts = take_parts(m, wanted, wanted.arguments.size + wanted.environment.size);
+    const u32 string_bytes = wanted.arguments.size + wanted.environment.size;
+    Parts parts{};
+    bool is_kept = m.kept != nullptr && m.kept->task != 0;
+    if (is_kept) [[clang::always_inline]]
+        is_kept = take_kept_parts(m, wanted, string_bytes, parts);
+    if (!is_kept) take_new_parts(m, wanted, string_bytes, parts);
     index = parts.entry;
     const u32 first = parts.task;
     const u64 page = parts.page;
@@ -231,16 +247,7 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const u32 pid = next_pid(m, m.process(index).pid, index);
     if (index == 0 || first == 0 || page == 0 || block == 0 ||
         !fill_block(p, block, wanted, parts.has_files)) {
-        if (block != 0) {
-            // Nobody else has seen it.
-            ProcessBlock* me = at_handle<ProcessBlock>(p, block);
-            give_block(p, me->strings, me->string_bytes);
-            give_block(p, me->descriptors, me->descriptor_capacity * sizeof(Descriptor));
-            give_block(p, block, sizeof(ProcessBlock));
-        }
-        if (page != 0) give_slot(m, program, page, is_new);
-        if (first != 0) give_task_entry(m, first);
-        if (index != 0) give_process_entry(m, index);
+        give_back(m, program, parts);
         return index == 0 || first == 0 ? Errno::again : Errno::nomem;
     }
     at_handle<ProcessBlock>(p, block)->id =
@@ -249,8 +256,10 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     ProcessEntry& process = m.process(index);
     // Whoever asks for somebody by a pid may look at it meanwhile.
     store_relaxed(&process.pid, pid);
-    process.first_child = process.first_zombie = process.first_task = 0;
-    process.tasks = process.quiet = process.on_lanes = process.held = process.had_children = 0;
+    process.first_child = process.first_zombie = 0;
+    process.quiet = process.on_lanes = process.held = process.had_children = 0;
+    process.first_task = first + 1;
+    store_relaxed(&process.tasks, u32{1});
     store_relaxed(&process.parent, wanted.parent);
     process.next_sibling = process.previous_sibling = 0;
     process.program = wanted.program;
@@ -277,8 +286,8 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     task.call = 0;
     task.is_fresh = is_new ? slot_is_new : slot_is_used;
     task.frames = 0;
+    task.next_of_process = task.previous_of_process = 0;
     store_relaxed(&m.deadline(first), no_deadline);
-    link_task(m, first);
     return Errno::success;
 }
 
@@ -288,10 +297,10 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     // Where nobody gives anything back in time, there is no more.
     constexpr u32 attempts = 1000;
     for (u32 turn = 0;; turn++) {
-        const bool may_be_more = load_relaxed(&m.header->leaving) != 0 && turn < attempts;
+        const u32 leaving = load_relaxed(&m.header->leaving);
         Errno error;
         [[clang::always_inline]] error = try_make_process(m, wanted, index);
-        if (error == Errno::success || !may_be_more) return error;
+        if (error == Errno::success || leaving == 0 || turn == attempts) return error;
         back_off(turn);
     }
 }
@@ -337,7 +346,7 @@ bool claim_end(ProcessEntry& process, u32 pid, Ending ending, u32 code) {
     return compare_exchange_relaxed(&process.ending, u64{pid}, mine) == pid;
 }
 
-bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
+[[gnu::noinline]] bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
     ProcessEntry& process = m.process(pid_index(m, pid));
     if (!claim_end(process, pid, ending, code)) return false;
     // Those on lanes or in queues see it there.
@@ -350,9 +359,7 @@ bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
 namespace {
 
 // Whose parent does not wait for it any more goes when it ends.
-void leave_children(const Machine& m, ProcessEntry& process) {
-    // Under another's hands it is only if it has children, and it gets no more.
-    if (!process.had_children) return;
+[[gnu::noinline]] void leave_children(const Machine& m, ProcessEntry& process) {
     u32 zombies;
     {
         Lock lock(&process.lock);
@@ -399,8 +406,8 @@ u32 take_who_waits(const Machine& m, u32 parent, u32 pid, u32 most, Take take) {
                         wait_key(WaitFor::child, parent, pid), take);
 }
 
-// A parent of one thread that waits for the child gets its end at once, in place of a zombie. False:
-// it does not wait. Its lock is the caller's.
+// A parent of one thread that waits for the child gets its end at once, in place of a zombie.
+// False: it does not wait. Its lock is the caller's.
 bool give_end(const Machine& m, u32 parent, const ProcessEntry& child) {
     const ProcessEntry& process = m.process(parent);
     if (load_relaxed(&process.tasks) != 1) return false;
@@ -418,8 +425,11 @@ bool give_end(const Machine& m, u32 parent, const ProcessEntry& child) {
 bool tell_parent(const Machine& m, u32 index) {
     ProcessEntry& process = m.process(index);
     for (;;) {
-        const u32 pid = load_shared(&process.parent);  // pairs with leave_children's
-        if (pid == 0) return true;
+        const u32 pid = load_relaxed(&process.parent);
+        if (pid == 0) {
+            load_shared(&process.parent);  // pairs with leave_children's: it is done with the entry
+            return true;
+        }
         if (pid == host_parent) {
             tell_host(m, index);
             return false;
@@ -451,8 +461,7 @@ bool tell_parent(const Machine& m, u32 index) {
         atomic_fence();  // for who takes the lock; and pairs with park's
         store_released(&parent.lock, u32{0});
         if (!is_still) continue;
-        take_who_waits(m, parent_index, mine, ~u32{0},
-                       [&](u32 task) { go_on(m, parent, task); });
+        take_who_waits(m, parent_index, mine, ~u32{0}, [&](u32 task) { go_on(m, parent, task); });
         return false;
     }
 }
@@ -461,9 +470,11 @@ bool tell_parent(const Machine& m, u32 index) {
 [[gnu::always_inline]] void finish_process(const Machine& m, u32 index, EndedTasks& tasks) {
     ProcessEntry& process = m.process(index);
     const Belongings had(process);
-    close_descriptors(m.nobody(), had.block);
+    if (at_handle<ProcessBlock>(m.nobody(), had.block)->descriptor_count != 0)
+        close_descriptors(m.nobody(), had.block);
     process.ended = clock_ns();
-    leave_children(m, process);
+    // Under another's hands it is only if it has children, and it gets no more.
+    if (process.had_children) leave_children(m, process);
     // A parent that waits is told at once: what it starts next waits for what this one had, if need
     // be. The host gets to know when all but its task is given back.
     const u32 parent = load_relaxed(&process.parent);
@@ -523,7 +534,8 @@ void give_back_kept(const Machine& m) {
     kept.task = kept.entry = 0;
 }
 
-[[gnu::always_inline]] void end_task(const Machine& m, u32 index, bool is_alone, EndedTasks& ended) {
+[[gnu::always_inline]] void end_task(const Machine& m, u32 index, bool is_alone,
+                                     EndedTasks& ended) {
     TaskEntry& task = m.task(index);
     const u32 process_index = task.process;
     ProcessEntry& process = m.process(process_index);

@@ -14,7 +14,7 @@ bool can_be(const Machine& m, const ProgramInfo& info) {
            info.template_bytes <= info.memory_bytes && info.stack <= info.stack_end &&
            info.stack % stack_step == 0 && info.stack_end % stack_step == 0 &&
            info.stack_end <= info.template_words && info.thread < info.template_words &&
-           m.program(info.number).state == ProgramState::free;
+           info.memory < info.template_words && m.program(info.number).state == ProgramState::free;
 }
 
 u64 take_pages(const Machine& m, u64 bytes) {

@@ -322,8 +322,7 @@ bool park_in_call(const Machine& m, const Lane& lane) {
 // ---- ends --------------------------------------------------------------------------
 
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
-bool has_ended(const Machine& m, const Lane& lane, ThreadState state,
-                                 bool& is_alone) {
+bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_alone) {
     const u32* thread = lane.p.words + lane.thread;
     ProcessEntry& process = process_of(m, lane);
     auto end = [&](Ending ending, u32 code) {
@@ -364,8 +363,7 @@ bool is_end(ThreadState state) {
 
 // What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
 // by grow_task.
-void settle(const Machine& m, const Lane& lane, ThreadState state,
-                              EndedTasks& ended) {
+void settle(const Machine& m, const Lane& lane, ThreadState state, EndedTasks& ended) {
     bool is_alone;
     if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone, ended);
     bool is_parked = false;
@@ -502,8 +500,8 @@ private:
         pulse_.in(WarpPhase::leave);
         if (kept_.task != 0) give_back_kept(m_);
         kept_.may_hand = goes_on && may_hand && was_busy_ == 1;
-        leave_lanes(
-            lane_.has_task && (!goes_on || state != ThreadState::ready || gives_way()), state);
+        leave_lanes(lane_.has_task && (!goes_on || state != ThreadState::ready || gives_way()),
+                    state);
         kept_.may_hand = false;
     }
 
@@ -625,14 +623,16 @@ private:
     }
 
     void begin_turns(bool is_new) {
-        const ProgramInfo& info = m_.program(program_).info;
+        const ProgramEntry& program = m_.program(program_);
+        const ProgramInfo& info = program.info;
+        prefetch(&info.native);  // what run_lanes looks at
         bool is_ending_now = false;
         u32 fresh = 0;
         if (is_new) {
             TaskEntry& task = m_.task(lane_.task);
             store_task_state(task, TaskState::running);
             fresh = task.is_fresh;
-            lane_.p = place_of(m_, lane_.task);
+            lane_.p = place_of(m_, program, lane_.task);
             is_ending_now = is_ending(process_of(m_, lane_));
             lane_.has_threads = info.thread_entry != 0;
         }
@@ -655,7 +655,7 @@ private:
         }
         if (is_new) {
             // It may have been moved before it could enter.
-            if (lane_.has_threads) lane_.p = place_of(m_, lane_.task);
+            if (lane_.has_threads) lane_.p = place_of(m_, program, lane_.task);
             lane_.thread = info.thread;
             lane_.since = clock_ns();
             answer_wait(m_, lane_);

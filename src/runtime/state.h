@@ -30,6 +30,7 @@ struct Process {
     SystemStubs stubs = {};
     u32 entry = 0;            // of the process, or 0: it is not known
     u32 block = 0, call = 0;  // what its words say, if its entry is known
+    u32 memory = 0;           // the record of its only memory, or 0: it is not known
 };
 
 // Slots from some place of a stack upwards: what frames and records are made of.
@@ -149,6 +150,12 @@ inline void mark_dirty(const Process& p, Registers& r, const u8* at, u64 count) 
 
 // After a change of instance, or of the size of memory 0.
 inline void load_memory_0(const Process& p, Registers& r) {
+    if (may_be_resident && p.memory != 0) {
+        const Memory only = memory_at(p, p.memory);
+        r.memory = only.base;
+        r.memory_size = only.size;
+        return;
+    }
     u32 at = module_of(p, r.instance).memories;
     if (at == 0) {
         r.memory = p.bytes;

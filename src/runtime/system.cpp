@@ -551,14 +551,14 @@ void free_stream(const Owner& owner, Handle& stream) {
 
 }  // namespace
 
+void give_back(const Process& p, const ResidentBlocks& blocks) {
+    give_block(p, blocks.block, sizeof(ProcessBlock));
+    give_block(p, blocks.descriptors, ResidentBlocks::descriptor_bytes);
+    give_block(p, blocks.strings, blocks.string_bytes);
+}
+
 Handle begin_resident(const Process& p, const ResidentBlocks& blocks) {
-    if (blocks.block == 0 || blocks.descriptors == 0 ||
-        (blocks.strings == 0 && blocks.string_bytes != 0)) {
-        give_block(p, blocks.block, sizeof(ProcessBlock));
-        give_block(p, blocks.descriptors, ResidentBlocks::descriptor_bytes);
-        give_block(p, blocks.strings, blocks.string_bytes);
-        return 0;
-    }
+    if (!blocks.are_there()) return 0;
     fill_system(at_handle<u8>(p, blocks.block), 0, block_size(sizeof(ProcessBlock)));
     ProcessBlock* me = at_handle<ProcessBlock>(p, blocks.block);
     me->next_inode = u64{1} << 32;

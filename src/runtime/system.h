@@ -151,11 +151,17 @@ struct ResidentBlocks {
     Handle block, descriptors;
     Handle strings;  // 0 if there are no bytes of them
     u32 string_bytes;
+
+    bool are_there() const {
+        return block != 0 && descriptors != 0 && (strings != 0 || string_bytes == 0);
+    }
 };
-// The first of them, made ready; 0 if there was no memory for one: then the others are given back.
+// Of those that are there.
+[[gnu::noinline]] void give_back(const Process& p, const ResidentBlocks& blocks);
+// The first of them, made ready; 0 if there was no memory for one.
 Handle begin_resident(const Process& p, const ResidentBlocks& blocks);
 // Its descriptors, and then everything.
-void close_descriptors(const Process& p, Handle block);
+[[gnu::noinline]] void close_descriptors(const Process& p, Handle block);
 void end_resident(const Process& p, Handle block);
 // A child has what its parent has open: descriptor `fd` of it, as `child_fd`. Both may be the same.
 // `lock`: of their files, or null: it is taken.

@@ -52,10 +52,9 @@ inline bool has_threads(const Machine& m, const TaskEntry& task) {
 }
 
 // Where a process's words and memories are.
-inline Process place_of(const Machine& m, u32 index) {
+inline Process place_of(const Machine& m, const ProgramEntry& program, u32 index) {
     const TaskEntry& task = m.task(index);
     const ProcessEntry& process = m.process(task.process);
-    const ProgramEntry& program = m.program(process.program);
     u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
     return {reinterpret_cast<const u64*>(m.pages + program.code_at),
             words,
@@ -68,7 +67,11 @@ inline Process place_of(const Machine& m, u32 index) {
             program.info.system,
             task.process,
             process.block,
-            task.call};
+            task.call,
+            program.info.memory};
+}
+inline Process place_of(const Machine& m, u32 index) {
+    return place_of(m, m.program(m.process(m.task(index).process).program), index);
 }
 
 // Of the task whose words these are.
