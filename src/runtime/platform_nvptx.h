@@ -112,8 +112,8 @@ inline Global<T>* global(T* p) {
     return (Global<T>*)p;
 }
 
-// The same for what is a variable of the thread's, or in the device's memory, however it is said:
-// such a pointer or reference says so to whoever uses it.
+// A pointer to a variable of the thread's, or to the device's memory, that says so to whoever uses
+// it. (Functions that get one that does not know have to ask with each access.)
 template <class T>
 inline T* in_stack(T* p) {
     auto* own = (T __attribute__((address_space(5)))*)p;

@@ -121,10 +121,11 @@ Errno spawn_process(const Call& call, const Caller& caller, const Spawning& want
     }
     store_relaxed(&call.me->was_shared, u32{1});
     pid = caller.m.process(index).pid;
-    if (error == Errno::success) [[clang::always_inline]]
-        start_process(caller.m, index);
-    else if (index != 0)
+    if (error == Errno::success) {
+        [[clang::always_inline]] start_process(caller.m, index);
+    } else if (index != 0) {
         drop_process(caller.m, index);
+    }
     return error;
 }
 

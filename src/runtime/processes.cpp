@@ -236,8 +236,9 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     const u32 string_bytes = wanted.arguments.size + wanted.environment.size;
     Parts parts{};
     bool is_kept = m.kept != nullptr && m.kept->task != 0;
-    if (is_kept) [[clang::always_inline]]
-        is_kept = take_kept_parts(m, wanted, string_bytes, parts);
+    if (is_kept) {
+        [[clang::always_inline]] is_kept = take_kept_parts(m, wanted, string_bytes, parts);
+    }
     if (!is_kept) take_new_parts(m, wanted, string_bytes, parts);
     index = parts.entry;
     const u32 first = parts.task;

@@ -451,6 +451,8 @@ public:
           busy_lane_ns_(pulse_.entry().busy_lane_ns),
           lane_ns_(pulse_.entry().lane_ns) {}
 
+    // A part of the kernel, with most of what it calls: in functions that are called, which some
+    // lanes may be in without the others, each access of memory takes more instructions.
     [[gnu::always_inline]] void work(StackWord* own) {
         own_ = own;
         u64 last = clock_ns();
