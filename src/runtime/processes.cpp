@@ -400,25 +400,18 @@ void go_on(const Machine& m, const ProcessEntry& process, u32 task) {
     kept->program = process.program;
 }
 
-// Up to `most` of those who wait for a child of the process, or for that one.
-template <class Take>
-u32 take_who_waits(const Machine& m, u32 parent, u32 pid, u32 most, Take take) {
-    return take_waiting(m, wait_key(WaitFor::child, parent), most,
-                        wait_key(WaitFor::child, parent, pid), take);
-}
-
-// A parent of one thread that waits for the child gets its end at once, in place of a zombie.
-// False: it does not wait. Its lock is the caller's.
-bool give_end(const Machine& m, u32 parent, const ProcessEntry& child) {
-    const ProcessEntry& process = m.process(parent);
-    if (load_relaxed(&process.tasks) != 1) return false;
-    return take_who_waits(m, parent, child.pid, 1, [&](u32 task) {
-               const Handle own = m.task(task).call;
-               CallState* call = at_handle<CallState>(m.nobody(), own != 0 ? own : process.block);
-               call->request_at = child.pid;
-               call->progress = child.ending;
-               go_on(m, process, task);
-           }) != 0;
+// A parent of one thread that waits for any child, or by `key` for that one, gets its end at once,
+// in place of a zombie. False: it does not. Its lock is the caller's.
+bool give_end(const Machine& m, const ProcessEntry& parent, u64 any, u64 key,
+              const ProcessEntry& child) {
+    const u32 taken = take_first_waiting(m, any, key);
+    if (taken == 0) return false;
+    const Handle own = m.task(taken - 1).call;
+    CallState* call = at_handle<CallState>(m.nobody(), own != 0 ? own : parent.block);
+    call->request_at = child.pid;
+    call->progress = child.ending;
+    go_on(m, parent, taken - 1);
+    return true;
 }
 
 // Ends: a parent that ended since has left its children by then. True: nobody will wait for it, and
@@ -437,20 +430,23 @@ bool tell_parent(const Machine& m, u32 index) {
         }
         const u32 parent_index = pid_index(m, pid);
         ProcessEntry& parent = m.process(parent_index);
-        const u32 mine = process.pid;
+        const u64 any = wait_key(WaitFor::child, parent_index),
+                  key = wait_key(WaitFor::child, parent_index, process.pid);
+        const WaitBucket& bucket = m.bucket(bucket_of(any));
         lock(&parent.lock);
-        const bool is_still = load_relaxed(&process.parent) == pid;
-        bool is_given = false;
+        // All of it is on its way at the same time.
+        const u32 now = load_relaxed(&process.parent), tasks = load_relaxed(&parent.tasks),
+                  waiting = load_relaxed(&bucket.count), next = process.next_sibling,
+                  previous = process.previous_sibling;
+        const bool is_still = now == pid;
         if (is_still) {
-            if (process.next_sibling != 0)
-                m.process(process.next_sibling - 1).previous_sibling = process.previous_sibling;
-            if (process.previous_sibling != 0)
-                m.process(process.previous_sibling - 1).next_sibling = process.next_sibling;
+            if (next != 0) m.process(next - 1).previous_sibling = previous;
+            if (previous != 0)
+                m.process(previous - 1).next_sibling = next;
             else
-                store_relaxed(&parent.first_child, process.next_sibling);
-            is_given = give_end(m, parent_index, process);
+                store_relaxed(&parent.first_child, next);
         }
-        if (is_given) {
+        if (is_still && tasks == 1 && waiting != 0 && give_end(m, parent, any, key, process)) {
             store_shared(&parent.lock, u32{0});
             return true;
         }
@@ -462,7 +458,7 @@ bool tell_parent(const Machine& m, u32 index) {
         atomic_fence();  // for who takes the lock; and pairs with park's
         store_released(&parent.lock, u32{0});
         if (!is_still) continue;
-        take_who_waits(m, parent_index, mine, ~u32{0}, [&](u32 task) { go_on(m, parent, task); });
+        take_waiting(m, any, ~u32{0}, key, [&](u32 task) { go_on(m, parent, task); });
         return false;
     }
 }

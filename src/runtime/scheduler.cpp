@@ -137,10 +137,9 @@ void prepare_bytes(const ProgramEntry& program, u64* to, const u64* from, u64 be
 }
 
 // All lanes work on it together.
-void prepare_task(const Machine& m, Pulse& pulse, u32 index) {
+void prepare_task(const Machine& m, const ProgramEntry& program, Pulse& pulse, u32 index) {
     TaskEntry& task = m.task(index);
     ProcessEntry& process = m.process(task.process);
-    const ProgramEntry& program = m.program(process.program);
     const ProgramInfo& info = program.info;
     u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);
     const u32* from = reinterpret_cast<const u32*>(m.pages + program.words_at);
@@ -464,11 +463,13 @@ public:
                 is_new = take_handed(lowest(handed));
             } else {
                 if (was_busy_ != 0) keep_share(last);
-                goes_on = pulse_.beat();
+                pulse_.begin_beat();
                 count(pulse_.now() - last);
                 last = pulse_.now();
                 pulse_.in(WarpPhase::take);
-                is_new = goes_on && take_tasks();
+                const ReadyQueue ready = look_for_tasks();
+                goes_on = pulse_.goes_on();
+                is_new = goes_on && ready.program != max_programs && take_tasks(ready);
             }
             const bool took_some = ballot(is_new) != 0;
             if (took_some) begin_turns(is_new);
@@ -499,6 +500,7 @@ private:
             lane_.p.code = reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
         pulse_.in(WarpPhase::run);
         const ThreadState state = goes_on ? run_lanes() : ThreadState::ready;
+        if (lane_.has_task && is_end(state)) fetch_ahead_of_end();
         pulse_.in(WarpPhase::leave);
         if (kept_.task != 0) give_back_kept(m_);
         kept_.may_hand = goes_on && may_hand && was_busy_ == 1;
@@ -556,24 +558,25 @@ private:
         return u32(dice >> 32) % (m_.header->warp_count * m_.header->lanes) < waiting;
     }
 
-    // Lanes without a task get ready ones of the gang's program. Whether this one did.
-    bool take_tasks() {
+    // Where lanes without a task can get one: of the gang's program, if there is a gang.
+    ReadyQueue look_for_tasks() {
         const u32 idle = ballot(!lane_.has_task);
-        if (idle == 0) return false;
+        if (idle == 0) return {};
         picks_++;
-        ReadyQueue ready;
-        if (popcount(idle) == warp_lanes) {
-            // Those that came just now are looked at the next time.
-            const u32 count = load_relaxed(&m_.header->programs_used);
-            if (++start_ >= programs_) start_ = 0;
-            // Now and then the worst comes first, so that all get on.
-            ready = find_ready(m_, programs_, start_, picks_ % 8 == 0);
-            programs_ = shuffle(count, 0);
-            program_ = ready.program;
-        } else {
-            ready = find_ready(m_, program_);
-        }
-        if (ready.program == max_programs) return false;
+        if (popcount(idle) != warp_lanes) return find_ready(m_, program_);
+        // Those that came just now are looked at the next time.
+        const u32 count = load_relaxed(&m_.header->programs_used);
+        if (++start_ >= programs_) start_ = 0;
+        // Now and then the worst comes first, so that all get on.
+        const ReadyQueue ready = find_ready(m_, programs_, start_, picks_ % 8 == 0);
+        programs_ = shuffle(count, 0);
+        program_ = ready.program;
+        return ready;
+    }
+
+    // Lanes without a task get ready ones from there. Whether this one did.
+    bool take_tasks(const ReadyQueue& ready) {
+        const u32 idle = ballot(!lane_.has_task);
         if (program_ >= programs_there_)  // acquired: the program is there
             programs_there_ = shuffle(load_shared(&m_.header->programs_used), 0);
         RunQueue& queue = m_.program(program_).queues[ready.priority];
@@ -649,7 +652,7 @@ private:
             pulse_.in(WarpPhase::prepare);
             for (u32 left = ballot(is_fresh); left != 0;) {
                 const u32 lane = lowest(left);
-                prepare_task(m_, pulse_, shuffle(lane_.task, lane));
+                prepare_task(m_, program, pulse_, shuffle(lane_.task, lane));
                 fetch_ahead_of_turn(shuffle(lane_.p.words, lane), info);
                 left &= left - 1;
                 if (left != 0) pulse_.get_on();
@@ -664,6 +667,20 @@ private:
             load_stack(m_, lane_, info, own_);
         }
         sync_warp();
+    }
+
+    // What is looked at when a process ends.
+    void fetch_ahead_of_end() const {
+        prefetch_all(process_of(m_, lane_));
+        prefetch_all(m_.task(lane_.task));
+        prefetch(at_handle<u8>(lane_.p, lane_.p.block));
+    }
+    template <class T>
+    static void prefetch_all(const T& what) {
+        constexpr u32 line = line_words * sizeof(u32);
+        const auto* bytes = reinterpret_cast<const u8*>(&what);
+        for (u32 at = 0; at < sizeof(T); at += line) prefetch(bytes + at);
+        prefetch(bytes + sizeof(T) - 1);
     }
 
     // What a task needs first, while it is being made ready: a line of its words by each lane, of

@@ -19,9 +19,16 @@ public:
     }
     // A turn begins. False: it is to be the last.
     bool beat() {
+        begin_beat();
+        return goes_on();
+    }
+    // The same in two steps: what is asked in the first is here by the second.
+    void begin_beat() {
         get_on();
-        const u32 stop = shuffle(lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0, 0);
-        return stop == stop_none && (until_ == 0 || now_ < until_);
+        stop_ = lane_id() == 0 ? load_relaxed(&m_.header->stop) : 0;
+    }
+    bool goes_on() const {
+        return shuffle(stop_, 0) == stop_none && (until_ == 0 || now_ < until_);
     }
     // Of a turn with much to do, a part is done.
     void get_on() {
@@ -45,6 +52,7 @@ private:
     WarpEntry& entry_;
     u64 until_, now_;
     u64 latest_;  // what the entry says, at hand
+    u32 stop_ = stop_none;
     WarpPhase phase_ = WarpPhase::begin;
 };
 inline bool has_threads(const Machine& m, const TaskEntry& task) {

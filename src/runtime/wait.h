@@ -71,6 +71,13 @@ inline void end_wait(const Machine& m, u32 index, Wake why) {
     fetch_add(&m.header->blocked_tasks, ~u64{0});
 }
 
+// Under the bucket's lock; it is the caller's then.
+inline void take_out(const Machine& m, WaitBucket& bucket, u32 index, Wake why) {
+    unlink_waiting(m, bucket, index);
+    end_wait(m, index, why);
+    store_task_state(m.task(index), TaskState::running);
+}
+
 // Blocks a task of the caller's that is off its lane, if `still_waits()`. False: it need not wait,
 // and is the caller's as before.
 template <class StillWaits>
@@ -113,9 +120,7 @@ inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take tak
             TaskEntry& task = m.task(at - 1);
             const u32 next = task.next_waiting;
             if (task.wait_key == key || task.wait_key == other) {
-                unlink_waiting(m, bucket, at - 1);
-                end_wait(m, at - 1, Wake::woken);
-                store_task_state(task, TaskState::running);  // the caller's
+                take_out(m, bucket, at - 1, Wake::woken);
                 task.next_waiting = 0;
                 if (last != 0)
                     m.task(last - 1).next_waiting = at;
@@ -133,6 +138,23 @@ inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take tak
         first = next;
     }
     return count;
+}
+
+// The one that waits longest for either of them, if one does: index + 1, or 0. Who gets none has to
+// see to it that nobody comes after this look: by take_waiting.
+inline u32 take_first_waiting(const Machine& m, u64 key, u64 other) {
+    WaitBucket& bucket = m.bucket(bucket_of(key));
+    Lock lock(&bucket.lock);
+    u32 at = bucket.first;
+    while (at != 0) {
+        const TaskEntry& task = m.task(at - 1);
+        if (task.wait_key == key || task.wait_key == other) {
+            take_out(m, bucket, at - 1, Wake::woken);
+            break;
+        }
+        at = task.next_waiting;
+    }
+    return at;
 }
 
 // Makes up to `most` tasks ready that wait for `key`; how many.
@@ -154,9 +176,7 @@ inline bool take_blocked(const Machine& m, u32 index, Wake why, Condition condit
     if (load_task_state(task) != TaskState::blocked || load_relaxed(&task.bucket) != number ||
         !condition())
         return false;
-    unlink_waiting(m, bucket, index);
-    end_wait(m, index, why);
-    store_task_state(task, TaskState::running);
+    take_out(m, bucket, index, why);
     return true;
 }
 
