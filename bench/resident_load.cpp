@@ -253,7 +253,9 @@ int run(const Options& options, const std::string& command) {
     guarded("spinning", [&] { ping_spinning(device, options, checks, json); });
     if (options.compares)
         guarded("compare", [&] {
-            json.add("compare", run_compare(device, options.guests, options.compare, checks));
+            CompareOptions compare = options.compare;
+            if (options.is_native) compare.tier = GPURUN_TIER_NATIVE;
+            json.add("compare", run_compare(device, options.guests, compare, checks));
         });
     json.add("checks", checks.json());
     FILE* out = options.out.empty() ? stdout : fopen(options.out.c_str(), "w");

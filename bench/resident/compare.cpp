@@ -37,6 +37,7 @@ public:
     double burst(uint32_t begin, uint32_t end, const std::function<double(uint32_t)>& arrived,
                  Clock::time_point start) {
         gpu::Config config;
+        config.tier(options_.tier);
         for (uint32_t i = begin; i < end; i++) config.process(arguments(i));
         const auto before = Clock::now();
         const gpu::Result result = gpu::run(device_, module_, config);
@@ -152,7 +153,9 @@ std::string run_compare(const gpu::Device& device, const std::string& guests,
         gpu::Config config;
         config.inherit_streams();
         gpu::Machine machine(device, config);
-        const uint32_t program = machine.load("work", module);
+        gpu::Config of_program;
+        of_program.tier(options.tier);
+        const uint32_t program = machine.load("work", module, of_program);
         auto resident = [&](Work& work, const Supply& supply) {
             on_machine(work, supply, machine, program);
         };

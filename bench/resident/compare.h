@@ -11,6 +11,7 @@ struct CompareOptions {
     uint32_t rounds = 20000;     // that each computes
     double seconds = 15;         // in which others arrive
     uint32_t arrivals = 1000;    // of them a second
+    gpurun_tier tier = GPURUN_TIER_INTERP;  // of all three ways
 };
 
 std::string run_compare(const gpu::Device& device, const std::string& guests,
