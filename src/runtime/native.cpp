@@ -8,8 +8,9 @@ namespace gpurun::rt {
 namespace {
 
 // What is taken from a quantum, of which a unit is about a nanosecond: for a chunk of a long
-// operation, and for a turn that may be as long as the code of a function.
-constexpr s64 chunk_cost = 1 << 14, turn_cost = 1 << 12;
+// operation, which may be the first to touch its pages, and for a turn that may be as long as the
+// code of a function.
+constexpr s64 chunk_cost = lanes_are_processes ? 1 << 14 : 1 << 18, turn_cost = 1 << 12;
 
 void load_memory(NativeContext& n) {
     Registers r;

@@ -402,9 +402,9 @@ void go_on(const Machine& m, const ProcessEntry& process, u32 task) {
 
 // A parent of one thread that waits for any child, or by `key` for that one, gets its end at once,
 // in place of a zombie. False: it does not. Its lock is the caller's.
-bool give_end(const Machine& m, const ProcessEntry& parent, u64 any, u64 key,
-              const ProcessEntry& child) {
-    const u32 taken = take_first_waiting(m, any, key);
+bool give_end(const Machine& m, u32 parent_index, u64 any, u64 key, const ProcessEntry& child) {
+    const ProcessEntry& parent = m.process(parent_index);
+    const u32 taken = take_first_waiting(m, parent_index, any, key);
     if (taken == 0) return false;
     const Handle own = m.task(taken - 1).call;
     CallState* call = at_handle<CallState>(m.nobody(), own != 0 ? own : parent.block);
@@ -446,7 +446,8 @@ bool tell_parent(const Machine& m, u32 index) {
             else
                 store_relaxed(&parent.first_child, next);
         }
-        if (is_still && tasks == 1 && waiting != 0 && give_end(m, parent, any, key, process)) {
+        if (is_still && tasks == 1 && waiting != 0 &&
+            give_end(m, parent_index, any, key, process)) {
             store_shared(&parent.lock, u32{0});
             return true;
         }

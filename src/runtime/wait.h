@@ -8,8 +8,8 @@
 // state those who end it: both are written before that last look, so that of a waiter and a waker
 // at least one sees what the other did.
 //
-// A task leaves its bucket once, under the lock: by take_waiting(), by unblock() for a deadline or
-// an end, or by take_blocked().
+// A task leaves its bucket once, under the lock: by take_waiting() or take_first_waiting(), by
+// unblock() for a deadline or an end, or by take_blocked().
 #pragma once
 
 #include "runtime/machine.h"
@@ -140,15 +140,15 @@ inline u32 take_waiting(const Machine& m, u64 key, u32 most, u64 other, Take tak
     return count;
 }
 
-// The one that waits longest for either of them, if one does: index + 1, or 0. Who gets none has to
-// see to it that nobody comes after this look: by take_waiting.
-inline u32 take_first_waiting(const Machine& m, u64 key, u64 other) {
+// The task of that process that waits longest for either of them, if one does: index + 1, or 0. Who
+// gets none has to see to it that nobody comes after this look: by take_waiting.
+inline u32 take_first_waiting(const Machine& m, u32 process, u64 key, u64 other) {
     WaitBucket& bucket = m.bucket(bucket_of(key));
     Lock lock(&bucket.lock);
     u32 at = bucket.first;
     while (at != 0) {
         const TaskEntry& task = m.task(at - 1);
-        if (task.wait_key == key || task.wait_key == other) {
+        if (task.process == process && (task.wait_key == key || task.wait_key == other)) {
             take_out(m, bucket, at - 1, Wake::woken);
             break;
         }
