@@ -31,3 +31,19 @@
 #else
 #include "runtime/platform_host.h"
 #endif
+
+#if !defined(__NVPTX__)
+namespace gpurun::rt {
+
+// A host has one kind of memory.
+template <class T>
+inline T* in_stack(T* p) {
+    return p;
+}
+template <class T>
+inline T* in_device(T* p) {
+    return p;
+}
+
+}  // namespace gpurun::rt
+#endif

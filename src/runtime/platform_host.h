@@ -210,14 +210,6 @@ inline u64 clock_ns() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
 }
-template <class T>
-inline T* in_stack(T* p) {
-    return p;
-}
-template <class T>
-inline T* in_device(T* p) {
-    return p;
-}
 inline u32 lane_number() { return 0; }
 // Of the heap's free lists: another for each thread.
 inline u32 lane_shard() {

@@ -169,14 +169,6 @@ inline void sleep_ns(u32 ns, Site site = Site::here()) { Warps::current().sleep(
 inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
 inline u64 clock_ns() { return Warps::current().now(); }
 inline u32 lane_number() { return global_thread(); }
-template <class T>
-inline T* in_stack(T* p) {
-    return p;
-}
-template <class T>
-inline T* in_device(T* p) {
-    return p;
-}
 inline u32 lane_shard() { return global_thread(); }
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
