@@ -116,6 +116,12 @@ def assemble_apart(ptx, chip):
     return result.stderr if result.returncode else ""
 
 
+def has_its_scheduler(ptx):
+    """The scheduler is a part of the kernel: as a function that is called it would take longer for each access of memory."""
+    text = ptx.read_text()
+    return ".entry gpurun_resident" in text and not re.search(r"\.func\b.*6Worker", text)
+
+
 passed = failed = skipped = 0
 with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     chip = [chip for chip in WANTED if chip in known][-1]
@@ -132,6 +138,12 @@ with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecu
     print(f"{functions} functions with much that is live: the largest frame is of {frame} bytes")
     passed += frame <= MOST_FRAME and functions == 7
     failed += frame > MOST_FRAME or functions != 7
+for ptx in sorted(build.glob("resident_*.ptx")):
+    is_right = has_its_scheduler(ptx)
+    passed += is_right
+    failed += not is_right
+    if not is_right:
+        print(f"FAILED: {ptx.name}: the scheduler is not all in the kernel")
 jobs = []
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     for ptx in sorted(build.glob("*.ptx")):
