@@ -32,9 +32,10 @@ known = set(re.findall(r"\bsm_\d+\b", subprocess.run([ptxas, "--help"], capture_
 
 
 def assemble(ptx, chip):
+    """As something to link, which is what the driver gets it for; a whole program takes four times as long."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
-        return subprocess.run([ptxas, "--warning-as-error", "-v", f"-arch={chip}", ptx,
-                               "-o", cubin.name], capture_output=True, text=True)
+        return subprocess.run([ptxas, "--warning-as-error", "-c", "-v", f"-arch={chip}", ptx, "-o", cubin.name],
+                              capture_output=True, text=True)
 
 
 def chosen(ptx, chips):
@@ -108,7 +109,7 @@ def largest_frame(folder, chip):
 
 
 def assemble_apart(ptx, chip):
-    """As the driver does for what is linked. It may have nothing in constant memory but a kernel's parameters."""
+    """The same, of machine code. It may have nothing in constant memory but a kernel's parameters."""
     result = subprocess.run([ptxas, "--warning-as-error", "-c", f"-arch={chip}", ptx, "-o", ptx.with_suffix(".cubin")],
                             capture_output=True, text=True)
     if result.returncode == 0 and re.search(rb"\.nv\.constant[1-9]", ptx.with_suffix(".cubin").read_bytes()):
