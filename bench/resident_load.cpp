@@ -175,7 +175,7 @@ void run_machine(const gpu::Device& device, const Options& options, Checks& chec
     MixedOptions first = options.mixed;
     first.seconds = std::min(0.5, options.mixed.seconds);
     checks.part = "first load";
-    run_mixed(machine, programs.load, first, {~uint64_t{0}, ~uint64_t{0}}, false, checks);
+    run_mixed(machine, programs.load, first, std::nullopt, false, checks);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until it has written it down
     const MemoryUse before = memory_use(machine);
     checks.part = "load";

@@ -7,10 +7,10 @@
 namespace resident_load {
 
 struct CompareOptions {
-    uint32_t processes = 20000;  // that are all there at the beginning
-    uint32_t rounds = 20000;     // that each computes
-    double seconds = 15;         // in which others arrive
-    uint32_t arrivals = 1000;    // of them a second
+    uint32_t processes = 20000;             // that are all there at the beginning
+    uint32_t rounds = 20000;                // that each computes
+    double seconds = 15;                    // in which others arrive
+    uint32_t arrivals = 1000;               // of them a second
     gpurun_tier tier = GPURUN_TIER_INTERP;  // of all three ways
 };
 

@@ -71,15 +71,16 @@ MemoryUse memory_use(gpu::Machine& machine) {
     return {stats.memory_used, stats.system_memory_used};
 }
 
-void check_memory(gpu::Machine& machine, const MemoryUse& before, Checks& checks) {
+void check_memory(gpu::Machine& machine, const std::optional<MemoryUse>& before, Checks& checks) {
     constexpr double patience = 10;  // of a machine that has nothing else to do
     const bool is_idle = machine.wait_idle(patience);
     checks.check("idle", is_idle, is_idle ? "no process is left" : "processes are left");
+    if (!before) return;
     // What it wrote down last may be of a moment before.
     const auto begin = Clock::now();
     MemoryUse now = memory_use(machine);
     auto is_back = [&] {
-        return now.memory <= before.memory && now.system_memory <= before.system_memory;
+        return now.memory <= before->memory && now.system_memory <= before->system_memory;
     };
     while (!is_back() && seconds_since(begin) < patience) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -90,7 +91,7 @@ void check_memory(gpu::Machine& machine, const MemoryUse& before, Checks& checks
         text_of("%llu bytes of memory and %llu of system memory in use, %llu and %llu "
                 "before",
                 (unsigned long long)now.memory, (unsigned long long)now.system_memory,
-                (unsigned long long)before.memory, (unsigned long long)before.system_memory));
+                (unsigned long long)before->memory, (unsigned long long)before->system_memory));
 }
 
 gpu::Config silent(const std::vector<std::string>& arguments) {

@@ -51,8 +51,9 @@ struct MemoryUse {
     uint64_t memory = 0, system_memory = 0;
 };
 MemoryUse memory_use(gpu::Machine& machine);
-// Waits for the machine to have nothing to do and no more memory in use than `before`; checks that.
-void check_memory(gpu::Machine& machine, const MemoryUse& before, Checks& checks);
+// Waits for the machine to have nothing to do and no more memory in use than `before`, if that is
+// known; checks it.
+void check_memory(gpu::Machine& machine, const std::optional<MemoryUse>& before, Checks& checks);
 
 // The configuration of a process that has the streams of this program, which it does not use.
 gpu::Config silent(const std::vector<std::string>& arguments);

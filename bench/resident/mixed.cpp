@@ -379,7 +379,7 @@ void check_counts(gpu::Machine& machine, const gpurun_machine_stats& before, uin
 }  // namespace
 
 std::string run_mixed(gpu::Machine& machine, uint32_t load_program, const MixedOptions& options,
-                      const MemoryUse& before, bool is_strict, Checks& checks) {
+                      const std::optional<MemoryUse>& before, bool is_strict, Checks& checks) {
     const gpurun_machine_stats stats = machine.stats();
     const double cpu = cpu_seconds();
     const auto begin = Clock::now();

@@ -16,9 +16,9 @@ struct MixedOptions {
     double patience = 60;  // for the last endings
 };
 
-// JSON of what happened. Every ending is checked.
+// JSON of what happened. Every ending is checked, and memory if it is known what was in use before.
 std::string run_mixed(gpu::Machine& machine, uint32_t load_program, const MixedOptions& options,
-                      const MemoryUse& before, bool is_strict, Checks& checks);
+                      const std::optional<MemoryUse>& before, bool is_strict, Checks& checks);
 
 // So many spawns by guests, as fast as they can.
 std::string run_many_spawns(gpu::Machine& machine, uint32_t load_program, uint64_t count,
