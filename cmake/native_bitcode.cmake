@@ -4,7 +4,7 @@ set(native_source ${PROJECT_SOURCE_DIR}/src/runtime/native_bitcode.cpp)
 set(NATIVE_HOST_BITCODE ${PROJECT_BINARY_DIR}/native_host.bc)
 add_custom_command(
   OUTPUT ${NATIVE_HOST_BITCODE}
-  COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -O2 -fno-exceptions -fno-rtti -ffp-contract=off
+  COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -O2 -fno-exceptions -fno-rtti -ffp-contract=off ${guest_memory_flags}
           -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra -Werror -Wshadow
           -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src -emit-llvm -c
           -MD -MF ${NATIVE_HOST_BITCODE}.d -MT ${NATIVE_HOST_BITCODE}

@@ -3,9 +3,13 @@
 # inside the binary (device/runtime_ptx.h).
 set(kernels ${PROJECT_SOURCE_DIR}/src/runtime/kernels_nvptx.cpp)
 
+# Guest memory holds values of every type at any address, so no rule of C++ about the types of
+# accesses may be used: a store of one type changes what a load of another type reads.
+set(guest_memory_flags -fno-strict-aliasing)
+
 # A PTX version that every driver since CUDA 11.0 reads.
 set(nvptx_flags --target=nvptx64-nvidia-cuda --cuda-feature=+ptx70 -nogpulib
-    -ffreestanding -fno-exceptions -fno-rtti -std=gnu++20 -O3 -ffp-contract=off
+    -ffreestanding -fno-exceptions -fno-rtti -std=gnu++20 -O3 -ffp-contract=off ${guest_memory_flags}
     -Wall -Wextra -Werror -Wshadow -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src)
 
 function(nvptx_compile_file source output)
