@@ -106,12 +106,12 @@ enum class ThreadState : u32 {
     trapped,      // thread_trap says why
     uncaught,     // thread_exception was not caught
     out_of_fuel,  // goes on if given more
-    waiting,      // memory.atomic.wait
+    waiting,      // memory.atomic.wait, until thread_wait_until
     outgrown,     // as ready, but only in a place with more stack or memory
-    sleeping,     // until ProcessBlock::deadline
-    host,         // ProcessBlock::request is for the host to fulfil
+    sleeping,     // until thread_wait_until
+    host,         // ProcessBlock::request is for the host to fulfil; input until thread_wait_until
     exited,       // the process has ended: ProcessBlock::exit_code
-    blocked,      // resident machines: until what CallState::request says
+    blocked,      // resident machines: until what CallState::request says, or thread_wait_until
 };
 
 enum ThreadWord : u32 {
@@ -128,9 +128,9 @@ enum ThreadWord : u32 {
     thread_stack_end,
     thread_wait_result,                             // slot index that gets the result of the wait
     thread_wait_address,                            // u64: offset in the process's bytes
-    thread_wait_timeout = thread_wait_address + 2,  // s64 ns, negative: for ever
+    thread_wait_until = thread_wait_address + 2,    // u64: when a wait ends (runtime/waiting.h)
     thread_dirty =
-        thread_wait_timeout + 2,  // bit i: bytes from i << Process::dirty_shift on were written
+        thread_wait_until + 2,    // bit i: bytes from i << Process::dirty_shift on were written
     thread_window,                // 1: what is in use of its stack fits stack_window slots
     thread_is_looked_at,          // 1: of a burst, if it traps the host wants to see it; then 0
     thread_wait_width,            // bytes of the value that a memory.atomic.wait saw

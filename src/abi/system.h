@@ -175,7 +175,7 @@ enum class Request : u32 {
     block,   // request_node's block request_at
     call,    // host function request_at, as HostCallBlock request_node says
     // Of the resident machine, with ThreadState::blocked: the call is made again afterwards.
-    time,       // deadline
+    time,       // thread_wait_until
     pipe_data,  // of pipe request_node
     pipe_room,  // of pipe request_node, for request_at bytes
     child,      // request_at is its pid, or 0: any
@@ -198,12 +198,11 @@ struct CallState {
     Request request;
     Handle request_node;
     u64 request_at;
-    u64 deadline;        // of a call that waits, ns of monotonic time
     u64 progress;        // of a call that is done in pieces
     u32 request_failed;  // the host could not fulfil it
     u32 seen_closes;     // `closes` of its process when it began to wait
 };
-static_assert(sizeof(CallState) == 40);
+static_assert(sizeof(CallState) == 32);
 
 struct ProcessBlock : CallState {
     u32 id;
@@ -235,7 +234,7 @@ struct ProcessBlock : CallState {
     u32 was_shared;  // others had its files or descriptors when it last looked
     u32 closes;      // of pipes, while it had several threads
 };
-static_assert(sizeof(ProcessBlock) == 176);
+static_assert(sizeof(ProcessBlock) == 168);
 
 enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call };
 

@@ -18,6 +18,7 @@
 #include "runtime/interp.h"
 #include "runtime/scheduler.h"
 #include "runtime/system.h"
+#include "runtime/waiting.h"
 #include "runtime/watch.h"
 
 namespace gpurun::device {
@@ -146,45 +147,22 @@ public:
         if (!begin_in_system(process_, 0)) process_.system = nullptr;
         const auto end = std::chrono::steady_clock::now() + control.slice;
         for (;;) {
-            ThreadState state = state_of(thread);
-            if (can_go_on(state)) state = run_thread(process_, thread, native_, tier_);
+            if (!rt::may_go_on(process_, process_.words + thread)) return state_of(thread);
+            const ThreadState state = run_thread(process_, thread, native_, tier_);
             if (is_watched_) rt::verify_process(process_, 0);
-            if (state == ThreadState::waiting) state = wait_out(thread, control);
             if (state != ThreadState::ready || control.wants_stop()) return state;
             if (control.slice.count() > 0 && std::chrono::steady_clock::now() >= end) return state;
         }
     }
     Result<ThreadState> step(u32 thread, u64 count) override {
-        ThreadState state = state_of(thread);
         if (!begin_in_system(process_, 0)) process_.system = nullptr;
-        return can_go_on(state) ? rt::step(process_, thread, s64(count)) : state;
+        if (!rt::may_go_on(process_, process_.words + thread)) return state_of(thread);
+        return rt::step(process_, thread, s64(count));
     }
 
 private:
     ThreadState state_of(u32 thread) const {
         return ThreadState(words_.as<u32>()[thread + thread_state]);
-    }
-    static bool can_go_on(ThreadState state) {
-        return state == ThreadState::ready || state == ThreadState::outgrown ||
-               state == ThreadState::out_of_fuel;
-    }
-
-    // No other thread runs meanwhile: a memory.atomic.wait ends by its timeout or not at all.
-    ThreadState wait_out(u32 thread, const RunControl& control) {
-        using namespace std::chrono;
-        constexpr auto nap = milliseconds(10);
-        u32* words = words_.as<u32>();
-        s64 timeout = rt::get<s64>(words, thread + thread_wait_timeout);
-        if (timeout < 0) return ThreadState::waiting;
-        const auto begin = steady_clock::now();
-        for (nanoseconds left(timeout); left.count() > 0;
-             left = nanoseconds(timeout) - (steady_clock::now() - begin)) {
-            if (control.wants_stop()) return ThreadState::ready;
-            std::this_thread::sleep_for(std::min<nanoseconds>(left, nap));
-        }
-        words[words[thread + thread_wait_result]] = 2;  // "timed-out"
-        words[thread + thread_state] = u32(ThreadState::ready);
-        return ThreadState::ready;
     }
 
     Reservation code_, entries_, words_, bytes_;
@@ -302,11 +280,15 @@ public:
         }
     }
 
-    // Of a process that sleeps: how long yet.
+    bool may_go_on() { return rt::may_go_on(process_, process_.words + burst_.thread); }
+    // Returns true if it waits for nothing but time.
+    bool falls_asleep(ThreadState state) const {
+        return rt::waits_for_time(process_.words + burst_.thread, state);
+    }
+    // How long it waits yet.
     std::chrono::nanoseconds sleep_left() const {
-        u64 now = rt::monotonic_ns(process_);
-        u64 deadline =
-            rt::at_handle<ProcessBlock>(process_, process_.words[process_block])->deadline;
+        u64 now = rt::wait_clock(process_);
+        u64 deadline = rt::get<u64>(process_.words, burst_.thread + thread_wait_until);
         u64 most = u64{3600} * 1'000'000'000;
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
@@ -437,8 +419,7 @@ private:
     bool run(Turn& turn) {
         if (!turn.is_busy) return false;
         if (turn.is_asleep) {
-            if (turn.slot.sleep_left().count() > 0) return false;
-            turn.slot.wake();
+            if (!turn.slot.may_go_on()) return false;
             turn.is_asleep = false;
         }
         ThreadState state = turn.slot.run(control_);
@@ -447,7 +428,7 @@ private:
             Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
             if (!served && !problem_) problem_ = served.error();
             turn.slot.wake();
-        } else if (state == ThreadState::sleeping) {
+        } else if (turn.slot.falls_asleep(state)) {
             turn.is_asleep = true;
         } else if (state != ThreadState::ready) {
             if (state == ThreadState::trapped && burst_.look) look(turn);

@@ -5,7 +5,6 @@
 #include <cinttypes>
 #include <cstddef>
 #include <cstring>
-#include <thread>
 
 #include "abi/system.h"
 #include "base/format.h"
@@ -126,11 +125,10 @@ public:
             if (options_.is_profiled && state == ThreadState::ready) TRY(sampler_.look(store_));
             TRY(drain());
             if (is_closed_) return ThreadState::ready;
-            bool goes_on = state == ThreadState::ready;
-            if (state == ThreadState::sleeping) goes_on = TRY(sleep());
+            bool goes_on = state == ThreadState::ready || TRY(store_.waits_for_time(state));
             if (state == ThreadState::host) goes_on = TRY(fulfil());
             if (!goes_on || control_.wants_stop()) return state;
-            if (state != ThreadState::ready) TRY(set_state(ThreadState::ready));
+            if (state == ThreadState::host) TRY(set_state(ThreadState::ready));
         }
     }
 
@@ -220,25 +218,12 @@ private:
     }
 
     // How far ahead a time of the process's monotonic clock is.
-    Result<std::optional<steady_clock::time_point>> when(u64 deadline) {
-        using Answer = std::optional<steady_clock::time_point>;
-        if (deadline == ~u64{0}) return Answer();
+    std::optional<steady_clock::time_point> when(u64 deadline) {
+        if (deadline == no_deadline) return std::nullopt;
         u64 now = u64(std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count());
         u64 most = u64{1} << 60;
         u64 left = deadline > now ? std::min(deadline - now, most) : 0;
-        return Answer(steady_clock::now() + std::chrono::nanoseconds(left));
-    }
-
-    Result<bool> sleep() {
-        ProcessBlock me = TRY(process());
-        auto until = TRY(when(me.deadline));
-        constexpr std::chrono::milliseconds look(10);
-        while (!until || steady_clock::now() < *until) {
-            if (control_.wants_stop()) return false;
-            auto nap = steady_clock::now() + look;
-            std::this_thread::sleep_until(until ? std::min(nap, *until) : nap);
-        }
-        return true;
+        return steady_clock::now() + std::chrono::nanoseconds(left);
     }
 
     Result<bool> fulfil() {
@@ -256,8 +241,7 @@ private:
     }
 
     Result<bool> bring_input(const ProcessBlock& me) {
-        std::optional<steady_clock::time_point> deadline =
-            TRY(when(me.request_at == 0 ? ~u64{0} : me.request_at));
+        std::optional<steady_clock::time_point> deadline = when(TRY(store_.wait_end()));
         if (control_.deadline)
             deadline = deadline ? std::min(*deadline, *control_.deadline) : *control_.deadline;
         auto bytes = TRY(options_.streams.read(host::live_input, deadline, control_.stop));

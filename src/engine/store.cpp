@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 #include <utility>
 
+#include "abi/machine.h"
 #include "abi/system.h"
 #include "base/check.h"
 #include "base/format.h"
@@ -280,6 +282,36 @@ void Store::look_for_native(std::chrono::nanoseconds ran) {
 }
 
 Result<ThreadState> Store::run(const RunControl& control) {
+    using std::chrono::steady_clock;
+    for (const auto end = steady_clock::now() + control.slice;;) {
+        const ThreadState state = TRY(run_awake(control));
+        if (!TRY(waits_for_time(state)) || control.wants_stop()) return state;
+        if (control.slice.count() > 0 && steady_clock::now() >= end) return state;
+        TRY(nap());
+    }
+}
+
+Result<bool> Store::waits_for_time(ThreadState state) {
+    return state == ThreadState::sleeping ||
+           (state == ThreadState::waiting && TRY(wait_end()) != no_deadline);
+}
+
+Result<u64> Store::wait_end() { return read_wide(current_.at + thread_wait_until); }
+
+// Sleeps for a moment, or until the thread's wait is over. Without system memory that is a time of
+// the device's clock, which the host does not know.
+Result<void> Store::nap() {
+    using namespace std::chrono;
+    nanoseconds left = milliseconds(5);  // then a stop request is looked at
+    if (system_) {
+        const u64 until = TRY(wait_end()), now = u64(nanoseconds(steady_clock::now().time_since_epoch()).count());
+        left = nanoseconds(std::min<u64>(u64(left.count()), until > now ? until - now : 0));
+    }
+    std::this_thread::sleep_for(left);
+    return {};
+}
+
+Result<ThreadState> Store::run_awake(const RunControl& control) {
     using namespace std::chrono;
     const bool is_early = options_.tier == device::Tier::early;
     const microseconds between(is_early ? 1 : 10'000);
@@ -498,7 +530,9 @@ Result<Completion> Store::complete(ThreadState state) {
             break;
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
-        case ThreadState::waiting: completion.kind = Completion::Kind::blocked; break;
+        case ThreadState::waiting:
+            completion.kind = TRY(waits_for_time(state)) ? Completion::Kind::stopped : Completion::Kind::blocked;
+            break;
         case ThreadState::exited:
             completion.kind = Completion::Kind::exited;
             completion.exit_code = TRY(exit_code());

@@ -162,9 +162,13 @@ public:
         current_ = threads_[number];
         current_number_ = number;
     }
-    // Goes on with the thread in use, as Space::run() does. Under Tier::automatic machine code
-    // takes over once there is some.
+    // Runs the thread in use as Space::run() does, and sleeps while it waits for time alone. Under
+    // Tier::automatic machine code takes over once there is some.
     Result<ThreadState> run(const device::RunControl& control);
+    // Returns true if the thread in use, which stopped in that state, waits for a time to come.
+    Result<bool> waits_for_time(ThreadState state);
+    // When its wait ends: ns of the process's monotonic clock, or no_deadline.
+    Result<u64> wait_end();
     device::Space& space() { return *space_; }
     // Position of a function's code.
     u32 entry_of(const Extern& func) const;
@@ -233,6 +237,8 @@ private:
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);
     Result<void> prepare();
+    Result<ThreadState> run_awake(const device::RunControl& control);
+    Result<void> nap();
     Result<void> find_native(const std::shared_ptr<const wasm::Module>& module,
                              const translate::Code& code, u32 begin);
     Result<void> use_native(const FoundImage& found, u32 begin);

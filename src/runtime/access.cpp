@@ -3,6 +3,7 @@
 #include "runtime/simd.h"
 #include "runtime/state.h"
 #include "runtime/wait.h"
+#include "runtime/waiting.h"
 
 namespace gpurun::rt {
 namespace {
@@ -30,15 +31,14 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
     if (!(word(memory, memory_flags) & memory_is_shared))
         return trap(r, Trap::expected_shared_memory);
     if (atomic_load<T>(at) != get<T>(r.fp, slots & 0xffff)) {
-        word(r.fp, a_of(w)) = 1;
+        word(r.fp, a_of(w)) = wait_not_equal;
         return advance(r);
     }
     word(thread, thread_wait_result) = index_of(p, r.fp) + a_of(w);
     set<u64>(thread, thread_wait_address, u64(at - p.bytes));
-    set<s64>(thread, thread_wait_timeout, get<s64>(r.fp, slots >> 16));
     word(thread, thread_wait_width) = sizeof(T);
     set<u64>(thread, thread_wait_value, u64(get<T>(r.fp, slots & 0xffff)));
-    word(thread, thread_state) = u32(ThreadState::waiting);
+    begin_wait(thread, ThreadState::waiting, wait_end(p, get<s64>(r.fp, slots >> 16)));
     r.pc += 3;
     return Outcome::leave;
 }
@@ -58,8 +58,7 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
         u32* thread = word_at(p.words, index);
         if (ThreadState(word(thread, thread_state)) != ThreadState::waiting) continue;
         if (get<u64>(thread, thread_wait_address) != u64(at - p.bytes)) continue;
-        word(slots_at(p, word(thread, thread_wait_result)), 0) = 0;
-        word(thread, thread_state) = u32(ThreadState::ready);
+        finish_wait(p, thread, wait_woken);
         woken++;
     }
     return woken;

@@ -13,6 +13,7 @@
 #include "runtime/state.h"
 #include "runtime/vector.cpp"
 #include "runtime/wait.h"
+#include "runtime/waiting.h"
 #include "runtime/watch.h"
 #if GPURUN_RESIDENT
 // What processes come and go by.
@@ -181,14 +182,6 @@ bool has_trapped(const BurstPart& part, const Process& p) {
     return word(p.words, part.thread + thread_state) == u32(ThreadState::trapped);
 }
 
-// Its time has come.
-bool wakes_up(const BurstPart& part, const Process& p) {
-    const ProcessBlock* block = at_handle<ProcessBlock>(p, word(p.words, process_block));
-    if (monotonic_ns(p) < block->deadline) return false;
-    word(p.words, part.thread + thread_state) = u32(ThreadState::ready);
-    return true;
-}
-
 // There was no system memory left for a process when it was to begin.
 bool lacks_memory(const BurstPart& part, const Process& p) {
     return part.system != 0 && word(p.words, process_block) == 0;
@@ -348,7 +341,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 #endif
             return run(p, params.thread, left, 0);
         };
-        while (go() == ThreadState::ready && params.steps == 0) {
+        const bool can_run = may_go_on(p, p.words + params.thread);
+        while (can_run && go() == ThreadState::ready && params.steps == 0) {
             if (load_relaxed(pointer<const u32>(params.stop)) != 0 || clock_ns() >= until) break;
         }
 #if GPURUN_WINDOW
@@ -412,7 +406,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         if (stop == stop_park) break;
         // Done, or nothing to do before the host has done its part.
         if (ballot(has_process && (is_stopped || !(waits || has_outgrown))) == 0) break;
-        if (is_asleep) is_asleep = !wakes_up(part, p);
+        if (is_asleep) is_asleep = !may_go_on(p, word_at(p.words, part.thread));
         bool can_run =
             has_process && !is_asleep && !waits && !has_outgrown && !lacks_memory(part, p);
         u32 running = ballot(can_run);
@@ -431,9 +425,9 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         else if (!is_stopped)
             sleep_ns(20'000);
         if (is_looked_at(part, p, state)) state = ThreadState::host;
-        if (state == ThreadState::sleeping || state == ThreadState::host ||
-            state == ThreadState::outgrown) {
-            is_asleep = state == ThreadState::sleeping;
+        const bool falls_asleep = waits_for_time(word_at(p.words, part.thread), state);
+        if (falls_asleep || state == ThreadState::host || state == ThreadState::outgrown) {
+            is_asleep = falls_asleep;
             waits = state == ThreadState::host;
             has_outgrown = state == ThreadState::outgrown;
             if (!is_asleep) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);

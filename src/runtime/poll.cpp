@@ -186,11 +186,10 @@ Outcome call_poll(Call& call) {
         ready++;
     }
     if (ready > 0) return call.done(call.put<u32>(result_at, ready));
-    call.my->deadline = deadline;
     if (has_machine(call.p)) return wait_for_pipes(call, waits, poller, turn, awaited, deadline);
     if (waits_for_input && system_of(call.p).is_live)
-        return call.ask_host(Request::input, call.me->input, deadline);
-    return call.leave(ThreadState::sleeping);
+        return call.ask_host(Request::input, call.me->input, 0, deadline);
+    return call.leave(ThreadState::sleeping, deadline);
 }
 
 }  // namespace gpurun::rt

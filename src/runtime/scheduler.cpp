@@ -216,22 +216,20 @@ void answer_wait(const Machine& m, const Lane& lane) {
     const ThreadState state = ThreadState(thread[thread_state]);
     if (state == ThreadState::waiting)
         lane.p.words[thread[thread_wait_result]] =
-            m.task(lane.task).wake == Wake::timed_out ? 2 : 0;
+            m.task(lane.task).wake == Wake::timed_out ? wait_timed_out : wait_woken;
     thread[thread_state] = u32(ThreadState::ready);
 }
 
 // ---- blocking ----------------------------------------------------------------------
 
-// memory.atomic.wait. The times of waits are relative; deadlines are the monotonic clock's.
+// Parks a task in memory.atomic.wait. Returns false if the value has changed since: it goes on.
 [[gnu::noinline]] bool park_at_memory(const Machine& m, const Lane& lane) {
     u32* thread = lane.p.words + lane.thread;
     const u32 index = lane.p.entry;
     const ProcessEntry& process = m.process(index);
     const u64 address = get<u64>(thread, thread_wait_address),
               value = get<u64>(thread, thread_wait_value);
-    const s64 timeout = get<s64>(thread, thread_wait_timeout);
-    const u64 now = monotonic_ns(lane.p);
-    const u64 deadline = timeout < 0 || now + u64(timeout) < now ? no_deadline : now + u64(timeout);
+    const u64 deadline = get<u64>(thread, thread_wait_until);
     const bool is_wide = thread[thread_wait_width] == 8;
     // Off its lane: the memory may have moved since, for another of its threads. Ends: it moves
     // only when it grows.
@@ -250,7 +248,7 @@ void answer_wait(const Machine& m, const Lane& lane) {
             return is_same && !is_ending(process);
         });
     if (is_parked) return true;
-    lane.p.words[thread[thread_wait_result]] = 1;  // "not-equal"
+    lane.p.words[thread[thread_wait_result]] = wait_not_equal;
     thread[thread_state] = u32(ThreadState::ready);
     return false;
 }
@@ -267,10 +265,11 @@ bool may_be_closed(const Process& p, const CallState& call, const ProcessEntry& 
 }
 
 // Whether a call that blocked has still to.
-bool still_waits(const Machine& m, const Process& p, const CallState& call, u32 process_index) {
+bool still_waits(const Machine& m, const Process& p, const CallState& call, u64 deadline,
+                 u32 process_index) {
     const ProcessEntry& process = m.process(process_index);
     if (is_ending(process)) return false;
-    if (call.deadline != no_deadline && monotonic_ns(p) >= call.deadline) return false;
+    if (deadline != no_deadline && wait_clock(p) >= deadline) return false;
     switch (call.request) {
         case Request::pipe_data: {
             if (may_be_closed(p, call, process)) return false;
@@ -311,8 +310,9 @@ bool park_in_call(const Machine& m, const Lane& lane) {
     CallState* call = call_state(lane.p);
     const u32 process = lane.p.entry;
     const u64 key = key_of(*call, lane.task, process);
-    if (park(m, lane.task, key, call->deadline,
-             [&] { return still_waits(m, lane.p, *call, process); }))
+    const u64 deadline = get<u64>(lane.p.words, lane.thread + thread_wait_until);
+    if (park(m, lane.task, key, deadline,
+             [&] { return still_waits(m, lane.p, *call, deadline, process); }))
         return true;
     lane.p.words[lane.thread + thread_state] = u32(ThreadState::ready);
     return false;

@@ -4,6 +4,7 @@
 #include "abi/machine.h"
 #include "runtime/files.h"
 #include "runtime/lock.h"
+#include "runtime/waiting.h"
 
 namespace gpurun::rt {
 
@@ -72,8 +73,8 @@ struct Call {
     }
     // The same call once more, after other things.
     Outcome again() const { return Outcome::chunk; }
-    Outcome leave(ThreadState state) const {
-        word(thread, thread_state) = u32(state);
+    Outcome leave(ThreadState state, u64 until = no_deadline) const {
+        begin_wait(thread, state, until);
         return Outcome::leave;
     }
     // Off the lane until then, and once more.
@@ -81,15 +82,14 @@ struct Call {
         my->request = what;
         my->request_node = node;
         my->request_at = at;
-        my->deadline = deadline;
         my->seen_closes = load_relaxed(&me->closes);
-        return leave(ThreadState::blocked);
+        return leave(ThreadState::blocked, deadline);
     }
-    Outcome ask_host(Request request, Handle node, u64 at) const {
+    Outcome ask_host(Request request, Handle node, u64 at, u64 deadline = no_deadline) const {
         my->request = request;
         my->request_node = node;
         my->request_at = at;
-        return leave(ThreadState::host);
+        return leave(ThreadState::host, deadline);
     }
 };
 

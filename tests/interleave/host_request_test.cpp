@@ -24,7 +24,7 @@ void begin_asking(Asking& s) {
 }
 
 void leave_lane(Asking& s, u32 i, ThreadState state) {
-    s.m.words[i][SmallMachine::thread_at + thread_state] = u32(state);
+    begin_wait(s.m.words[i] + SmallMachine::thread_at, state, no_deadline);
     Lane lane;
     lane.has_task = true;
     lane.task = i;
@@ -97,7 +97,6 @@ TEST(HostRequest, AnswersAreForThoseWhoAsked) {
         ProcessBlock* me = s.m.block_of(1);
         me->request_node = file;
         me->request_at = block;
-        me->deadline = no_deadline;
         leave_lane(s, 1, ThreadState::sleeping);
         REQUIRE(load_task_state(s.m.tasks[1]) == TaskState::blocked);
         store_shared(&s.is_over, 1u);

@@ -192,6 +192,7 @@ public:
     }
     // `finished`, or why the last call did not return: sleeping, exited, host.
     ThreadState state() const { return state_; }
+    u64 wait_end() const { return rt::get<u64>(words_.data(), thread_at + thread_wait_until); }
     u32 turns() const { return turns_; }
     u64 result_i64() const { return get<u64>(stack_bytes()); }
 
