@@ -270,6 +270,10 @@ GPURUN_API void gpurun_config_set_process_number(gpurun_config* config, uint32_t
 GPURUN_API void gpurun_config_set_stack(gpurun_config* config, uint32_t slots);
 /** Its heap of objects, in words of 4 bytes. */
 GPURUN_API void gpurun_config_set_heap(gpurun_config* config, uint32_t words);
+/** Bytes that the device holds of each stream that it writes, 64 KiB unless told: then it waits
+ * until they have been taken away. What several processes write beyond that is kept in a file
+ * without a name in $TMPDIR, or /var/tmp, until their result is deleted. */
+GPURUN_API void gpurun_config_set_output_buffer(gpurun_config* config, uint64_t bytes);
 /** Bytes that a memory of it may grow to. */
 GPURUN_API void gpurun_config_set_memory(gpurun_config* config, uint64_t bytes);
 /** Instructions that it may execute. */
@@ -387,6 +391,8 @@ typedef enum gpurun_ending {
     GPURUN_CLOSED = 8,    /**< nobody wanted its output */
     GPURUN_KILLED = 9,    /**< on a machine: a signal ended it; its exit code is 128 + the signal */
     GPURUN_REFUSED = 10,  /**< on a machine: there was no room for it, so it never began */
+    GPURUN_FAILED = 11,   /**< this program or the device failed it: its output could not be
+                               written, say; see gpurun_result_message() */
 } gpurun_ending;
 
 GPURUN_API uint32_t gpurun_result_processes(const gpurun_result* result);
@@ -461,6 +467,9 @@ typedef enum gpurun_change {
 } gpurun_change;
 
 /** What it changed in its directories, if the configuration keeps that. */
+/** Output of a process that is kept in a file leaves memory until it is read again. */
+GPURUN_API void gpurun_result_unload_output(const gpurun_result* result, uint32_t process);
+
 GPURUN_API size_t gpurun_result_file_count(const gpurun_result* result, uint32_t process);
 GPURUN_API gpurun_change gpurun_result_file_change(const gpurun_result* result, uint32_t process,
                                                    size_t file);
@@ -482,6 +491,9 @@ GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
 /** How many states of processes that trapped were written, and what kept others from it. */
 GPURUN_API uint32_t gpurun_result_dump_count(const gpurun_result* result);
 GPURUN_API const char* gpurun_result_dump_problem(const gpurun_result* result);
+/** Of several processes: why output of some was lost; NULL: it was not. They saw their writes fail.
+ */
+GPURUN_API const char* gpurun_result_output_problem(const gpurun_result* result);
 
 /** The different stacks that a process which was profiled had when it was looked at. */
 GPURUN_API size_t gpurun_result_stack_count(const gpurun_result* result);

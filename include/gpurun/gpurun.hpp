@@ -352,6 +352,10 @@ public:
         gpurun_config_set_heap(get(), words);
         return *this;
     }
+    Config& output_buffer(uint64_t bytes) {
+        gpurun_config_set_output_buffer(get(), bytes);
+        return *this;
+    }
     Config& memory(uint64_t bytes) {
         gpurun_config_set_memory(get(), bytes);
         return *this;
@@ -512,6 +516,8 @@ public:
     }
     std::string_view output() const { return stream(1); }
     std::string_view error() const { return stream(2); }
+    // Large outputs leave memory until they are read again.
+    void unload_output() const { gpurun_result_unload_output(result_, number_); }
     std::vector<File> files() const {
         std::vector<File> list;
         for (size_t i = 0; i < gpurun_result_file_count(result_, number_); i++)
@@ -564,6 +570,7 @@ public:
     std::string file_problem() const { return detail::text(gpurun_result_file_problem(get())); }
     uint32_t dump_count() const { return gpurun_result_dump_count(get()); }
     std::string dump_problem() const { return detail::text(gpurun_result_dump_problem(get())); }
+    std::string output_problem() const { return detail::text(gpurun_result_output_problem(get())); }
     std::vector<StackSample> stacks() const {
         std::vector<StackSample> list(gpurun_result_stack_count(get()));
         for (size_t i = 0; i < list.size(); i++) {

@@ -58,6 +58,7 @@ struct SystemHeader {
     u32 keeps_files;    // the host wants the changed files of processes that ended
     u32 random_key[8];
     Handle inputs;            // InputEntry[process_count], or 0: all have the same
+    u64 output_limit;         // bytes in a standard stream before the host takes them away
     u64 realtime, monotonic;  // the host's clocks at the launch, ns
     // Written by the device.
     u64 device_time;  // its clock at the launch, ns; 0: nobody has looked yet
@@ -75,7 +76,7 @@ struct SystemHeader {
     u64 machine;         // byte offset of the MachineHeader (abi/machine.h), or 0: there is none
 };
 static_assert(sizeof(SystemHeader) ==
-              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 5 + 8 * heap_shards * heap_classes + 32);
+              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 6 + 8 * heap_shards * heap_classes + 32);
 
 // What a process has of its own, where they are not all alike.
 struct InputEntry {

@@ -196,6 +196,9 @@ void gpurun_config_set_heap(gpurun_config* config, uint32_t words) {
 void gpurun_config_set_memory(gpurun_config* config, uint64_t bytes) {
     if (config) config->memory_bytes = bytes;
 }
+void gpurun_config_set_output_buffer(gpurun_config* config, uint64_t bytes) {
+    if (config) config->output_buffer = std::max<uint64_t>(bytes, 1);
+}
 void gpurun_config_set_fuel(gpurun_config* config, uint64_t instructions) {
     if (config) config->fuel = instructions;
 }

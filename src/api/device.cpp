@@ -39,7 +39,8 @@ gpurun_error* gpurun_device_prepare(gpurun_device* device, bool for_several) {
     return guarded([&]() -> Result<void> {
         if (!device) return Error{"gpurun_device_prepare wants a device"};
         std::lock_guard only(device->running);
-        return device->device->prepare(for_several);
+        return device->device->prepare(for_several ? gpurun::device::Mode::burst
+                                                   : gpurun::device::Mode::space);
     });
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/spill.h"
 #include "base/result.h"
 #include "device/device.h"
 #include "engine/burst.h"
@@ -73,6 +74,7 @@ struct gpurun_config {
     std::vector<Own> own;
     std::optional<gpurun::u32> stack_slots, heap_words;
     std::optional<gpurun::u64> memory_bytes, fuel, seed;
+    gpurun::u64 output_buffer = gpurun::host::held_output;
     std::optional<double> timeout;
     std::shared_ptr<std::atomic<bool>> stop;
     bool keeps_files = false;
@@ -108,11 +110,12 @@ struct gpurun_result {
     std::vector<Process> processes;
     std::set<std::string> messages;
     std::string bytes;
+    gpurun::api::Spill::Packed spilled;  // what is not in there
     std::vector<gpurun_value> values;
     std::unordered_map<gpurun::u32, std::vector<gpurun::engine::Frame>> frames;
     std::unordered_map<gpurun::u32, Files> files;
     double seconds = 0;
-    std::string file_problem, dump_problem;
+    std::string file_problem, dump_problem, output_problem;
     gpurun::u32 dumps = 0, slots = 1, launches = 0;
     double lanes_busy = 0, stop_seconds = -1;
     gpurun::u64 system_bytes = 0;
@@ -139,6 +142,10 @@ gpurun_error* guarded(Body body) noexcept {
         return make_error(exception.what());
     }
 }
+
+// Who may stop what is made ready for a run, and the run, if it begins now (run.cpp).
+device::RunControl stop_control(const gpurun_config& config);
+device::RunControl run_control(const gpurun_config& config);
 
 // ---- what a run gives to its result (collect.cpp) ----------------------------
 

@@ -7,6 +7,7 @@
 
 #include "api/handles.h"
 #include "base/format.h"
+#include "engine/beside.h"
 #include "engine/resident.h"
 #include "host/console.h"
 
@@ -193,6 +194,7 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         if (config.machine_processes) options.processes = config.machine_processes;
         if (config.machine_threads) options.tasks = config.machine_threads;
         options.spin = std::chrono::microseconds(config.spin);
+        options.system.output_limit = config.output_buffer;
         options.is_watched = config.is_watched;
         if (config.inherits_streams) options.terminals = host::console().terminals;
         {
@@ -203,6 +205,9 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         auto made = std::make_unique<gpurun_machine>();
         made->device = device;
         made->has_console = config.inherits_streams;
+        if (!TRY(
+                engine::prepare(*device->device, device::Mode::machine, api::stop_control(config))))
+            return Error{"the machine was stopped before it began"};
         made->resident = TRY(Resident::make(*device->device, options));
         *machine = made.release();
         return {};
@@ -247,6 +252,7 @@ gpurun_error* gpurun_machine_load_programs(gpurun_machine* machine, const gpurun
             wanted.limits.fuel = config.fuel;
             wanted.limits.tier = config.tier;
             wanted.limits.images = program.module->images;
+            wanted.limits.control = api::run_control(config);
         }
         std::ranges::copy(TRY(machine->resident->load(all)), numbers);
         return {};

@@ -4,7 +4,7 @@
 #include <gpurun/gpurun.h>
 
 #include "base/notes.h"
-#include "engine/images.h"
+#include "engine/beside.h"
 
 using gpurun::Phase;
 
@@ -21,4 +21,4 @@ void gpurun_set_notes(gpurun_line line, void* data) {
     gpurun::hear_notes([line, data](const std::string& text) { line(data, text.c_str()); });
 }
 
-bool gpurun_is_compiling(void) { return gpurun::engine::is_compiling(); }
+bool gpurun_is_compiling(void) { return gpurun::engine::is_working_beside(); }

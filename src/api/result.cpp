@@ -44,7 +44,7 @@ const gpurun_result::Files* find_files(const gpurun_result* result, uint32_t pro
 
 Result<std::string> content_of(const gpurun_result& result, const gpurun::host::Change& change) {
     using gpurun::host::ChangeKind;
-    const auto& arena = result.left->arena;
+    const auto& arena = result.left->arena.bytes;
     if (change.kind == ChangeKind::write_file)
         return gpurun::host::contents(arena, change.node, result.left->image.get());
     if (change.kind == ChangeKind::make_symlink) {
@@ -144,10 +144,22 @@ gpurun_value gpurun_result_value(const gpurun_result* result, uint32_t process, 
 const char* gpurun_result_output(const gpurun_result* result, uint32_t process, int stream,
                                  size_t* size) {
     const Process* found = stream == 1 || stream == 2 ? find(result, process) : nullptr;
+    if (found) {
+        const auto& streams = result->spilled.streams;
+        if (auto large = streams.find(gpurun::api::Spill::key(process, stream));
+            large != streams.end()) {
+            if (size) *size = large->second.size();
+            return large->second.data();
+        }
+    }
     const size_t count = found ? found->output_size[stream - 1] : 0;
     if (size) *size = count;
     if (!found) return nullptr;
     return count > 0 ? result->bytes.data() + found->output_at[stream - 1] : "";
+}
+
+void gpurun_result_unload_output(const gpurun_result* result, uint32_t process) {
+    if (result) result->spilled.unload(process);
 }
 
 size_t gpurun_result_file_count(const gpurun_result* result, uint32_t process) {
@@ -198,7 +210,8 @@ gpurun_error* gpurun_result_store_files(const gpurun_result* result, uint32_t pr
         if (!found || !folder)
             return Error{"gpurun_result_store_files wants a process that there is and a folder"};
         if (!result->left || !found->block) return {};
-        return gpurun::host::store(result->left->arena, found->block, *result->left->image, folder);
+        return gpurun::host::store(result->left->arena.bytes, found->block, *result->left->image,
+                                   folder);
     });
 }
 
@@ -210,6 +223,10 @@ uint32_t gpurun_result_dump_count(const gpurun_result* result) {
 }
 const char* gpurun_result_dump_problem(const gpurun_result* result) {
     return result && !result->dump_problem.empty() ? result->dump_problem.c_str() : nullptr;
+}
+
+const char* gpurun_result_output_problem(const gpurun_result* result) {
+    return result && !result->output_problem.empty() ? result->output_problem.c_str() : nullptr;
 }
 
 size_t gpurun_result_stack_count(const gpurun_result* result) {

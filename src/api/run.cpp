@@ -1,10 +1,12 @@
 // Runs of the interface: from a configuration to the engine's options and back to a result.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 #include "api/handles.h"
 #include "base/format.h"
+#include "engine/beside.h"
 #include "engine/names.h"
 #include "engine/trace.h"
 
@@ -30,18 +32,8 @@ host::SystemOptions system_options(const gpurun_module& module, const gpurun_con
     system.seed = config.seed;
     system.keeps_files = config.keeps_files;
     system.is_traced = config.is_traced;
+    system.output_limit = config.output_buffer;
     return system;
-}
-
-device::RunControl run_control(const gpurun_config& config) {
-    using namespace std::chrono;
-    constexpr double longest = 1e9;  // seconds; what a clock can count in nanoseconds
-    device::RunControl control;
-    control.stop = config.stop.get();
-    if (config.timeout && *config.timeout < longest)
-        control.deadline =
-            steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*config.timeout));
-    return control;
 }
 
 // What is looked at closely is interpreted, unless somebody wants it otherwise: machine code keeps
@@ -124,10 +116,11 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     std::string captured[2];
     engine::ProgramOptions options = TRY(program_options(device.info(), module, config));
     options.streams = streams_of(config, captured);
-    TRY(device.prepare(false));
+    // Their time limits are theirs, so what has to be made ready for them comes before.
+    TRY(engine::prepare(device, device::Mode::space, api::stop_control(config)));
     auto begin = std::chrono::steady_clock::now();
     engine::ProgramEnding ended =
-        TRY(engine::run_program(device, module.module, options, run_control(config)));
+        TRY(engine::run_program(device, module.module, options, api::run_control(config)));
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     gpurun_result::Process& process = result.processes.emplace_back();
@@ -135,6 +128,10 @@ Result<void> run_one(device::Device& device, const gpurun_module& module,
     result.native = ended.native;
     api::collect(std::move(ended.completion), is_stopped(config), 0, result);
     for (int stream : {1, 2}) api::collect_output(stream, captured[stream - 1], 0, result);
+    if (ended.problem) {
+        process.ending = GPURUN_FAILED;
+        api::collect_message(ended.problem->to_string(), 0, result);
+    }
     if (ended.was_output_closed) {
         process.ending = GPURUN_CLOSED;
         api::collect_message("nobody reads its output", 0, result);
@@ -246,7 +243,8 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
 
 // What the job of that number left.
 Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 job,
-                         const gpurun_config& config, bool was_stopped, gpurun_result& result) {
+                         const gpurun_config& config, bool was_stopped, api::Spill& spill,
+                         gpurun_result& result) {
     const device::BurstOutcome& outcome = report->outcome();
     result.seconds = outcome.seconds;
     result.slots = outcome.slots;
@@ -259,19 +257,29 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     const u32 processes = report->processes(job);
     result.processes.resize(processes);
     const Leavings* left = report->left(job);
-    if (left) result.system_bytes = left->arena.size() - left->image->base_end();
+    if (left) result.system_bytes = left->arena.bytes.size() - left->image->base_end();
     if (config.keeps_files) {
         result.left = left;
         result.keeper = report;
     }
+    const auto& problem = report->output_problem(job);
+    Result<api::Spill::Packed> packed =
+        spill.pack([&](u32 process, int stream) { return report->stream(process, stream, job); });
+    if (packed) result.spilled = std::move(*packed);
+    if (problem || !packed)
+        result.output_problem = (problem ? *problem : packed.error()).to_string();
     bool is_wanted = true;
     for (u32 i = 0; i < processes; i++) {
         api::collect(report->of(i, job), was_stopped, i, result);
         result.processes[i].block = report->block(i, job);
         for (int stream : {1, 2}) {
-            std::string bytes = TRY(report->stream(i, stream, job));
+            auto large = result.spilled.streams.find(api::Spill::key(i, stream));
+            const bool is_large = large != result.spilled.streams.end();
+            const std::string small =
+                is_large ? std::string() : TRY(report->stream(i, stream, job));
+            const std::string_view bytes = is_large ? large->second : std::string_view(small);
             if (!config.output_callback)
-                api::collect_output(stream, bytes, i, result);
+                api::collect_output(stream, small, i, result);
             else if (is_wanted && !bytes.empty())
                 is_wanted = config.output_callback(config.output_data, config.first_number + i,
                                                    stream, bytes.data(), bytes.size());
@@ -289,15 +297,22 @@ Result<Results> run_many(device::Device& device, std::span<const gpurun_job> job
     std::vector<std::vector<host::ProcessInput>> inputs(jobs.size());
     for (usize i = 0; i < jobs.size(); i++)
         made.push_back(TRY(make_job(device.info(), *jobs[i].module, *jobs[i].config, inputs[i])));
-    TRY(device.prepare(true));
     const gpurun_config& first = *jobs[0].config;
+    TRY(engine::prepare(device, device::Mode::burst, api::stop_control(first)));
+    std::deque<api::Spill> spills(jobs.size());
+    for (usize i = 0; i < jobs.size(); i++)
+        made[i].options.take_output = [&spill = spills[i]](u32 process, int stream,
+                                                           std::string_view bytes) -> Result<bool> {
+            TRY(spill.append(process, stream, bytes));
+            return true;
+        };
     auto report = std::make_shared<const BurstReport>(
-        TRY(engine::run_burst(device, made, run_control(first))));
+        TRY(engine::run_burst(device, made, api::run_control(first))));
     inputs.clear();
     Results results;
     for (u32 i = 0; i < jobs.size(); i++) {
         results.push_back(std::make_unique<gpurun_result>());
-        TRY(collect_job(report, i, *jobs[i].config, is_stopped(first), *results.back()));
+        TRY(collect_job(report, i, *jobs[i].config, is_stopped(first), spills[i], *results.back()));
     }
     return results;
 }
@@ -315,6 +330,26 @@ Result<void> check_job(const gpurun_job& job) {
 }
 
 }  // namespace
+
+namespace gpurun::api {
+
+device::RunControl stop_control(const gpurun_config& config) {
+    device::RunControl control;
+    control.stop = config.stop.get();
+    return control;
+}
+
+device::RunControl run_control(const gpurun_config& config) {
+    using namespace std::chrono;
+    constexpr double longest = 1e9;  // seconds; what a clock can count in nanoseconds
+    device::RunControl control = stop_control(config);
+    if (config.timeout && *config.timeout < longest)
+        control.deadline =
+            steady_clock::now() + duration_cast<nanoseconds>(duration<double>(*config.timeout));
+    return control;
+}
+
+}  // namespace gpurun::api
 
 gpurun_error* gpurun_config_check(const gpurun_config* config, const gpurun_module* module) {
     return api::guarded([&]() -> Result<void> {

@@ -81,6 +81,10 @@ public:
         std::copy_n(at() + offset, bytes.size(), bytes.begin());
         return {};
     }
+    Result<TakenMemory> take(u64 size) override {
+        auto keeper = std::make_shared<const Reservation>(std::move(memory_));
+        return TakenMemory{{keeper->as<const u8>(), size}, keeper};
+    }
     u8* at() const { return memory_.as<u8>(); }
 
 private:
@@ -237,6 +241,7 @@ public:
               address_of(burst.system)} {}
 
     void prepare(u32 id) {
+        id_ = id;
         u32* words = process_.words;
         if (used_) {
             // Fresh objects and memories are expected to be zero.
@@ -292,6 +297,7 @@ public:
         u64 most = u64{3600} * 1'000'000'000;
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
+    u32 id() const override { return id_; }
     Handle block() const override { return process_.words[process_block]; }
     Result<void> read_words(u32 index, std::span<u32> words) override {
         std::copy_n(process_.words + index, words.size(), words.begin());
@@ -348,6 +354,7 @@ private:
     const BurstNative& native_;
     Reservation words_, bytes_;
     rt::Process process_;
+    u32 id_ = 0;
     bool used_ = false;
 };
 
@@ -482,7 +489,8 @@ public:
     const Usage& usage() const override { return usage_; }
     std::map<std::string, u64> driver_calls() const override { return {}; }
 
-    Result<void> prepare(bool) override { return {}; }
+    Result<void> prepare(Mode) override { return {}; }
+    std::function<void()> kernel_assembler(Mode) const override { return {}; }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
         Reservation memory = TRY(Reservation::make(size, "files and streams"));
         return std::unique_ptr<SystemMemory>(new CpuSystem(std::move(memory), size));

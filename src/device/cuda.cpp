@@ -16,6 +16,13 @@ namespace {
 constexpr u32 gang_registers = 64;
 constexpr u32 solo_registers = 255;
 
+KernelSource solo_source(bool is_deep) {
+    return {"gpurun_solo", solo_ptx(is_deep), solo_registers};
+}
+KernelSource gang_source(u32 capability, bool is_deep) {
+    return {"gpurun_burst", gang_ptx(capability, is_deep), gang_registers};
+}
+
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
     info.id = format("cuda:%d", device);
@@ -61,16 +68,16 @@ Result<void> CudaDevice::open() {
     return {};
 }
 
-Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
-                                         u32 max_registers) {
-    const std::string id = kernel_id(name, ptx);
+Result<const Kernel*> CudaDevice::kernel(const KernelSource& source) {
+    const std::string id = kernel_id(source);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
-    const std::vector<u8> cubin = TRY(assemble(chip(), id, {&ptx, 1}, max_registers));
+    const std::vector<u8> cubin = TRY(assemble(chip(), source));
     Kernel made;
     TRY(check(driver_.module_load(&made.module, cubin.data()), "loading the runtime"));
     Kernel& kernel = kernels_[id] = made;
-    TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
+    TRY(check(driver_.module_function(&kernel.function, kernel.module, source.name),
+              "finding a kernel"));
     DevicePointer record = 0, record_at = checks_.at();
     usize size = 0;
     TRY(check(driver_.module_global(&record, &size, kernel.module, "gpurun_check_record"),
@@ -89,12 +96,21 @@ Result<const Kernel*> CudaDevice::kernel(const char* name, std::string_view ptx,
     return &kernel;
 }
 
-Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
-    return kernel("gpurun_solo", solo_ptx(is_deep), solo_registers);
-}
+Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) { return kernel(solo_source(is_deep)); }
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
-    return kernel("gpurun_burst", gang_ptx(info_.capability, is_deep), gang_registers);
+    return kernel(gang_source(info_.capability, is_deep));
 }
+
+std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
+    KernelSource source = native_source(codegen::Target::cuda_machine, info_.capability);
+    if (mode == Mode::space) source = solo_source(false);
+    if (mode == Mode::burst) source = gang_source(info_.capability, false);
+    // What cannot be assembled is told when it is loaded.
+    return [chip = chip(), source] {
+        chip.with_context([&](Handle) { (void)assemble(chip, source); });
+    };
+}
+
 Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
     using namespace std::chrono;
     constexpr milliseconds patience(20);  // with lanes that wait while others run
@@ -227,6 +243,17 @@ Result<void> CudaSystem::write(u64 offset, std::span<const u8> bytes) {
 }
 Result<void> CudaSystem::read(u64 offset, std::span<u8> bytes) {
     return device_.copy_out(bytes.data(), memory_.at() + offset, bytes.size());
+}
+
+Result<TakenMemory> CudaSystem::take(u64 size) {
+    // Not zeroed first: all of it is written.
+    std::shared_ptr<u8[]> copy(new (std::nothrow) u8[size]);
+    if (!copy)
+        return Error{format("there is no memory for the %llu MiB that processes left",
+                            (unsigned long long)(size >> 20))};
+    TRY(read(0, {copy.get(), size}));
+    memory_ = {};
+    return TakenMemory{{copy.get(), size}, copy};
 }
 
 Result<std::unique_ptr<SystemMemory>> CudaDevice::make_system(u64 size) {

@@ -5,8 +5,8 @@
 
 namespace gpurun::device {
 
-std::string kernel_id(const char* name, std::string_view ptx) {
-    return format("%s/%016llx", name, (unsigned long long)image::hash(ptx));
+std::string kernel_id(const KernelSource& source) {
+    return format("%s/%016llx", source.name, (unsigned long long)image::hash(source.ptx));
 }
 
 std::optional<std::vector<u8>> Assemblies::find(std::string_view key) {

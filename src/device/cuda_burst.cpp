@@ -96,9 +96,15 @@ struct Tier {
 class CudaWaiting final : public WaitingProcess {
 public:
     CudaWaiting(CudaDevice& device, const Burst& part, const Level& level, u64 slot,
-                gpurun::Handle block)
-        : device_(device), part_(part), level_(level), slot_(slot), block_(block) {}
+                const LaneState& state)
+        : device_(device),
+          part_(part),
+          level_(level),
+          slot_(slot),
+          id_(state.id),
+          block_(state.block) {}
 
+    u32 id() const override { return id_; }
     gpurun::Handle block() const override { return block_; }
     // Words of the lanes of a warp lie side by side: all of them are read.
     Result<void> read_words(u32 index, std::span<u32> words) override {
@@ -139,6 +145,7 @@ private:
     const Burst& part_;
     const Level& level_;
     u64 slot_;
+    u32 id_;
     gpurun::Handle block_;
 };
 
@@ -489,7 +496,7 @@ private:
         for (u64 slot = 0; slot < level.states.size(); slot++) {
             LaneState& state = level.states[slot];
             if (!(state.flags & lane_waits_for_host)) continue;
-            CudaWaiting process(device_, part, level, slot, state.block);
+            CudaWaiting process(device_, part, level, slot, state);
             if (!TRY(look_at(process, level, state.id)) && part.serve) TRY(part.serve(process));
             state.flags &= ~lane_waits_for_host;
             level.is_changed = true;

@@ -123,6 +123,7 @@ public:
     u64 size() const override { return memory_.size(); }
     Result<void> write(u64 offset, std::span<const u8> bytes) override;
     Result<void> read(u64 offset, std::span<u8> bytes) override;
+    Result<TakenMemory> take(u64 size) override;
     DevicePointer at() const { return memory_.at(); }
 
 private:
@@ -217,8 +218,27 @@ struct Chip {
     int device;
     u32 capability;
     std::shared_ptr<Assemblies> assemblies;
+
+    // Calls `f` with the device's context, which is current meanwhile, on any thread. Not at all if
+    // there is none to be had.
+    template <class F>
+    void with_context(F f) const {
+        Handle context = nullptr;
+        if (driver->context_retain(&context, device) != 0) return;
+        if (driver->context_set(context) == 0) f(context);
+        driver->context_release(device);
+    }
 };
-std::string kernel_id(const char* name, std::string_view ptx);
+
+// A kernel of the runtime.
+struct KernelSource {
+    const char* name;
+    std::string_view ptx;
+    u32 registers;  // at the most
+};
+std::string kernel_id(const KernelSource& source);
+// The one that runs images for a target.
+KernelSource native_source(codegen::Target target, u32 capability);
 struct How {
     bool is_optimised = true;
     bool is_alone = true;  // then it may take all cores
@@ -228,6 +248,9 @@ struct How {
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
                                  How how = {});
+inline Result<std::vector<u8>> assemble(const Chip& chip, const KernelSource& source) {
+    return assemble(chip, kernel_id(source), {&source.ptx, 1}, source.registers);
+}
 
 // NativeEntries, and the memory that they are in.
 struct UploadedEntries {
@@ -255,11 +278,16 @@ public:
     const DeviceInfo& info() const override { return info_; }
     const Usage& usage() const override { return account_.usage; }
     std::map<std::string, u64> driver_calls() const override { return driver_.calls(); }
-    Result<void> prepare(bool for_bursts) override {
+    Result<void> prepare(Mode mode) override {
         TRY(check(driver_.context_set(context_), "using the context"));
-        TRY(for_bursts ? gang_kernel(false) : solo_kernel(false));
+        switch (mode) {
+            case Mode::space: TRY(solo_kernel(false)); break;
+            case Mode::burst: TRY(gang_kernel(false)); break;
+            case Mode::machine: TRY(native_kernel(codegen::Target::cuda_machine)); break;
+        }
         return {};
     }
+    std::function<void()> kernel_assembler(Mode mode) const override;
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
@@ -324,7 +352,7 @@ public:
         return check(driver_.stream_synchronize(stream_), what);
     }
 
-    Result<const Kernel*> kernel(const char* name, std::string_view ptx, u32 max_registers);
+    Result<const Kernel*> kernel(const KernelSource& source);
     Result<u32> registers_of(Handle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;

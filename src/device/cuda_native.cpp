@@ -71,22 +71,6 @@ std::optional<u32> largest_frame(std::span<const u8> cubin) {
     return most;
 }
 
-// The kernel that runs such images.
-struct KernelSource {
-    const char* name;
-    std::string_view ptx;
-    u32 registers;  // at the most
-};
-KernelSource source_of(codegen::Target target, u32 capability) {
-    switch (target) {
-        case codegen::Target::cuda_machine:
-            return {"gpurun_resident", resident_ptx(capability), machine_registers};
-        case codegen::Target::cuda_burst:
-            return {"gpurun_burst", native_gang_ptx(), burst_registers};
-        default: return {"gpurun_solo", native_solo_ptx(), space_registers};
-    }
-}
-
 using Cubins = std::vector<std::vector<u8>>;
 
 // With no constants that would not be found. `is_alone`: no other is assembled at the same time.
@@ -152,14 +136,23 @@ struct EntryWords {
 
 }  // namespace
 
+KernelSource native_source(codegen::Target target, u32 capability) {
+    switch (target) {
+        case codegen::Target::cuda_machine:
+            return {"gpurun_resident", resident_ptx(capability), machine_registers};
+        case codegen::Target::cuda_burst:
+            return {"gpurun_burst", native_gang_ptx(), burst_registers};
+        default: return {"gpurun_solo", native_solo_ptx(), space_registers};
+    }
+}
+
 // A kernel that calls what it does not know has as much hardware stack as the context says, and no
 // more if it needs that for itself.
 Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
     constexpr int limit_stack_size = 0;
     TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes(target)),
               "asking for hardware stack"));
-    const KernelSource source = source_of(target, info_.capability);
-    return kernel(source.name, source.ptx, source.registers);
+    return kernel(native_source(target, info_.capability));
 }
 
 u32 CudaDevice::native_stack_bytes(codegen::Target target) const {
@@ -205,7 +198,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     u32 registers = 0;
     // It runs with the registers that the kernel was launched with. That has as many as it may, as
     // a rule; and so many were meant when it was assembled beforehand.
-    for (u32 limit : {source_of(target, info_.capability).registers, kernel->registers}) {
+    for (u32 limit : {native_source(target, info_.capability).registers, kernel->registers}) {
         code = std::make_shared<CudaNativeCode>(driver_, account_);
         kernels.clear();
         registers = 0;
@@ -271,17 +264,12 @@ Result<void> CudaDevice::connect(std::span<const Handle> modules) {
 
 Assembler CudaDevice::assembler(codegen::Target target) const {
     return [chip = chip(), target](const codegen::Image& image) {
-        const Driver& driver = *chip.driver;
-        Handle context = nullptr;
-        if (driver.context_retain(&context, chip.device) != 0) return;
         // What cannot be assembled is told when it is loaded.
-        if (driver.context_set(context) == 0) {
-            const KernelSource source = source_of(target, chip.capability);
-            (void)assemble(chip, kernel_id(source.name, source.ptx), {&source.ptx, 1},
-                           source.registers);
+        chip.with_context([&](Handle context) {
+            const KernelSource source = native_source(target, chip.capability);
+            (void)assemble(chip, source);
             (void)assemble_image(chip, context, image, source.registers);
-        }
-        driver.context_release(chip.device);
+        });
     };
 }
 

@@ -56,6 +56,12 @@ struct DeviceInfo {
     bool reserves_lazily = false;  // untouched memory costs nothing
 };
 
+// Memory of a device that has become the host's to read.
+struct TakenMemory {
+    std::span<const u8> bytes;
+    std::shared_ptr<const void> keeper = {};  // of the bytes
+};
+
 // System memory (abi/system.h): all zero at first.
 class SystemMemory {
 public:
@@ -63,6 +69,9 @@ public:
     virtual u64 size() const = 0;
     virtual Result<void> write(u64 offset, std::span<const u8> bytes) = 0;
     virtual Result<void> read(u64 offset, std::span<u8> bytes) = 0;
+    // Gives its first `size` bytes to the host, without copying them where that is not needed.
+    // Nothing but its end may follow.
+    virtual Result<TakenMemory> take(u64 size) = 0;
 };
 
 // What a Space reserves.
@@ -116,6 +125,7 @@ public:
 // A process of a burst that waits for the host, and its linear memories.
 class WaitingProcess : public ProcessMemory {
 public:
+    virtual u32 id() const = 0;  // among those of its burst
     virtual Handle block() const = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
 };
@@ -202,6 +212,9 @@ public:
     virtual Result<bool> has_parked() = 0;
 };
 
+// What runs on a device: a process alone, many to their end, or a machine.
+enum class Mode : u8 { space, burst, machine };
+
 // What a device has done so far. Nothing on the CPU, whose memory is the host's.
 struct Usage {
     u64 launches = 0;                 // of kernels
@@ -217,9 +230,12 @@ public:
     // How often each function of the device's driver was called, by this process, by name. Nothing
     // on the CPU.
     virtual std::map<std::string, u64> driver_calls() const = 0;
-    // Gets ready what runs of this thread need, so that their time limits are theirs: for bursts,
-    // or for spaces. Assembling kernels takes seconds the first time.
-    virtual Result<void> prepare(bool for_bursts) = 0;
+    // Gets ready what runs of this thread need, so that their time limits are theirs. Assembling
+    // kernels takes seconds the first time.
+    virtual Result<void> prepare(Mode mode) = 0;
+    // What takes long of that, for any thread, whether the device is still there or not. Empty:
+    // nothing does.
+    virtual std::function<void()> kernel_assembler(Mode mode) const = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
     // An image that was compiled for `target`, one of its own. An Error where there is no native

@@ -124,6 +124,7 @@ Result<System> make_template_system(const BurstOptions& options) {
     system.process_count = options.processes;
     system.arena_size = system_bytes(template_device().info(), 1);
     system.inputs = {};
+    system.output_limit = ~u64{0};  // check_silent() looks at it
     return System::make(template_device(), system);
 }
 
@@ -132,11 +133,10 @@ Result<void> check_silent(Store& store, System& system) {
     u32 block = 0;
     TRY(store.space().read_words(process_block, {&block, 1}));
     if (block == 0) return {};
-    std::vector<u8> arena = TRY(system.read_all());
-    ProcessBlock me =
-        TRY(host::value_at<ProcessBlock>(arena, host::offset_of(block), "the block of a process"));
+    const ProcessBlock me = TRY(read_value<ProcessBlock>(system.memory(), offset_of(block)));
     for (Handle stream : {me.output, me.error})
-        if (Node node = TRY(host::node_at(arena, stream)); node.size != 0)
+        if (const Node node = TRY(read_value<Node>(system.memory(), offset_of(stream)));
+            node.size != 0)
             return Error{"its initialisation writes output, which only one process alone can have"};
     return {};
 }
@@ -203,6 +203,7 @@ Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module
     if (has_initialiser(*module, options)) made.system = TRY(make_template_system(options));
     StoreOptions wanted = store_options(*module, options);
     wanted.bursts_on = bursts_on;
+    wanted.control = control;
     made.store = TRY(
         Store::create(wanted, template_device(), made.system ? &made.system->memory() : nullptr));
     Store& store = *made.store;
@@ -222,8 +223,24 @@ Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module
     return made;
 }
 
-Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
-                              const device::RunControl& control) {
+namespace {
+
+// What is there of a burst that was stopped before it began.
+BurstReport stopped_report(std::span<const BurstJob> jobs) {
+    std::vector<BurstReport::Part> parts(jobs.size());
+    device::BurstOutcome outcome;
+    for (usize i = 0; i < jobs.size(); i++) {
+        parts[i].processes = jobs[i].options.processes;
+        device::BurstResults& results = outcome.parts.emplace_back();
+        results.stride = result_first;
+        results.words.resize(usize(parts[i].processes) * result_first);
+        static_assert(u32(ThreadState::ready) == 0);
+    }
+    return BurstReport(std::move(parts), std::move(outcome));
+}
+
+Result<BurstReport> run_to_end(device::Device& device, std::span<const BurstJob> jobs,
+                               const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
     std::vector<std::optional<System>> systems;
@@ -237,13 +254,11 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
             TRY(made.store->make_burst(made.func, std::move(arguments), options.processes)));
         bursts.back().spoilt = options.spoilt;
         bursts.back().words[bursts.back().thread + thread_is_looked_at] = options.dump.has_value();
-        parts.push_back({std::move(made.system),
-                         std::move(made.store),
-                         made.func,
-                         options.processes,
-                         {},
-                         0,
-                         {}});
+        BurstReport::Part& part = parts.emplace_back();
+        part.template_system = std::move(made.system);
+        part.store = std::move(made.store);
+        part.func = made.func;
+        part.processes = options.processes;
         systems.emplace_back();
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
@@ -255,8 +270,15 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
     }
     for (usize i = 0; i < parts.size(); i++)
         if (systems[i])
-            bursts[i].serve = [&systems, &jobs, i](device::WaitingProcess& process) {
-                return systems[i]->fulfil(process, jobs[i].options.host_functions);
+            bursts[i].serve = [&systems, &jobs, &parts, i](device::WaitingProcess& process) {
+                const BurstOptions& options = jobs[i].options;
+                // A process whose output is lost goes on, and is told so by the call that wrote it.
+                auto take = [&](u32 number, int stream, std::string_view bytes) -> Result<bool> {
+                    Result<bool> taken = options.take_output(number, stream, bytes);
+                    if (!taken && !parts[i].output_problem) parts[i].output_problem = taken.error();
+                    return taken && *taken;
+                };
+                return systems[i]->fulfil(process, options.host_functions, take);
             };
     for (usize i = 0; i < parts.size(); i++)
         if (jobs[i].options.dump)
@@ -268,8 +290,17 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> 
             bursts[i].late_native = [&store = *parts[i].store] { return store.take_late_native(); };
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     for (usize i = 0; i < parts.size(); i++)
-        if (systems[i]) parts[i].left = TRY(systems[i]->take());
+        if (systems[i]) parts[i].left = TRY(systems[i]->harvest());
     return BurstReport(std::move(parts), std::move(outcome));
+}
+
+}  // namespace
+
+Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
+                              const device::RunControl& control) {
+    if (control.wants_stop()) return stopped_report(jobs);
+    Result<BurstReport> report = run_to_end(device, jobs, control);
+    return !report && control.wants_stop() ? stopped_report(jobs) : std::move(report);
 }
 
 Completion BurstReport::of(u32 process, u32 job) const {
@@ -295,6 +326,7 @@ Completion BurstReport::of(u32 process, u32 job) const {
         case ThreadState::blocked:
         case ThreadState::host: completion.kind = Completion::Kind::stopped; break;
     }
+    if (!part.store) return completion;
     if (std::optional<Frame> frame = part.store->frame_at(words[result_pc]))
         completion.backtrace.push_back(*frame);
     return completion;
@@ -304,22 +336,22 @@ Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const 
     const Leavings* all = left(job);
     Handle at = block(process, job);
     if (!all || at == 0) return std::string();
-    ProcessBlock me = TRY(
-        host::value_at<ProcessBlock>(all->arena, host::offset_of(at), "the block of a process"));
-    return host::contents(all->arena, number == 1 ? me.output : me.error);
+    ProcessBlock me = TRY(host::value_at<ProcessBlock>(all->arena.bytes, host::offset_of(at),
+                                                       "the block of a process"));
+    return host::contents(all->arena.bytes, number == 1 ? me.output : me.error);
 }
 
 Result<void> BurstReport::store_files(u32 process, const std::string& folder, u32 job) const {
     const Leavings* all = left(job);
     Handle at = block(process, job);
     if (!all || at == 0) return {};
-    return host::store(all->arena, at, *all->image, folder);
+    return host::store(all->arena.bytes, at, *all->image, folder);
 }
 
 std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {
     const Leavings* all = left(job);
-    dropped = all ? host::debug_dropped(all->arena) : 0;
-    return all ? host::debug_records(all->arena) : std::vector<DebugRecord>();
+    dropped = all ? host::debug_dropped(all->arena.bytes) : 0;
+    return all ? host::debug_records(all->arena.bytes) : std::vector<DebugRecord>();
 }
 
 const Leavings* BurstReport::left(u32 job) const {

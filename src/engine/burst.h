@@ -30,6 +30,9 @@ struct BurstOptions {
     host::SystemOptions system;
     std::vector<HostFunction> host_functions;
     std::optional<DumpFolder> dump;  // where the state of those goes that trap
+    // Takes output while processes run, of those that have written more than the device holds
+    // (SystemOptions::output_limit); the rest of it is in the report.
+    TakeOutput take_output;
 };
 
 inline constexpr u32 max_dumps = 100;  // of a job: enough to look at, little to wait for
@@ -62,10 +65,11 @@ public:
         std::optional<System> template_system;  // what initialisers of the template used
         std::unique_ptr<Store> store;
         Extern func;
-        u32 processes;
+        u32 processes = 0;
         std::optional<Leavings> left;  // of modules with imports
         u32 dumps = 0;                 // that were written
         std::optional<Error> dump_problem;
+        std::optional<Error> output_problem;  // why output was lost
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
@@ -86,14 +90,19 @@ public:
     // How many were dumped, max_dumps at the most, and what kept others from it.
     u32 dumps(u32 job = 0) const { return parts_[job].dumps; }
     const std::optional<Error>& dump_problem(u32 job = 0) const { return parts_[job].dump_problem; }
-    const NativeFacts& native_facts(u32 job = 0) const { return parts_[job].store->native_facts(); }
+    const std::optional<Error>& output_problem(u32 job = 0) const {
+        return parts_[job].output_problem;
+    }
+    NativeFacts native_facts(u32 job = 0) const {
+        return parts_[job].store ? parts_[job].store->native_facts() : NativeFacts();
+    }
 
 private:
     std::vector<Part> parts_;
     device::BurstOutcome outcome_;
 };
 
-// All jobs in one launch.
+// Runs all jobs in one launch. Processes that `control` stops before they begin have ended, too.
 Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
                               const device::RunControl& control);
 

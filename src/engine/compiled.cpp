@@ -30,8 +30,7 @@ Result<std::string> emit(const wasm::Module& module, Emitted what) {
 }
 
 Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module) {
-    const translate::Code code = TRY(translate::translate(*module, {}));
-    return describe(TRY(Images(module).get(codegen::Target::host, false, code))->image);
+    return describe(TRY(Images(module).get(codegen::Target::host, false))->image);
 }
 
 Result<std::vector<u8>> make_package(const wasm::Module& module,

@@ -1,16 +1,14 @@
 // Looks for an image in the file that the module came in, then in the cache; compiles what is
-// nowhere. Threads that do so beside a run are nobody's to wait for, until the program ends.
+// nowhere, on threads of its own (engine/beside.h).
 #include "engine/images.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <condition_variable>
-#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "base/notes.h"
 #include "base/phases.h"
+#include "engine/beside.h"
 #include "image/cache.h"
 
 namespace gpurun::engine {
@@ -48,38 +46,6 @@ std::chrono::nanoseconds patience(const wasm::Module& module, codegen::Target ta
     return std::max(least, for_byte * s64(bytes) / s64(cores) / 2);
 }
 
-// All threads that compile beside something. Never gone: they may be the last.
-struct Compilers {
-    std::mutex mutex;
-    std::condition_variable changed;
-    u32 count = 0;
-    std::atomic<bool> is_ending = false;
-};
-Compilers& compilers() {
-    static Compilers& all = *new Compilers;
-    return all;
-}
-
-// Ends: each compiles one piece more at the most.
-void await_compilers() {
-    Compilers& all = compilers();
-    all.is_ending = true;
-    std::unique_lock lock(all.mutex);
-    all.changed.wait(lock, [&] { return all.count == 0; });
-}
-
-// LLVM makes static things whenever it needs them, and they go when the program ends, the newest
-// first: before any handler that was there when a thread began to compile. What is local to the
-// thread that ends the program goes earlier than all of them; that thread is the first, as a rule.
-void await_compilers_at_end() {
-    struct AtEnd {
-        ~AtEnd() { await_compilers(); }
-    };
-    if (gettid() != getpid()) return;
-    thread_local AtEnd at_end;
-}
-[[maybe_unused]] const bool is_awaited_at_end = (await_compilers_at_end(), true);
-
 }  // namespace
 
 Images::Images(std::shared_ptr<const wasm::Module> module, std::string name,
@@ -104,7 +70,7 @@ std::shared_ptr<const FoundImage> Images::Made::add(codegen::Target target, bool
     if (Row* begun = row(target, is_metered))
         begun->found = found;
     else
-        rows.push_back({target, is_metered, found});
+        rows.push_back({target, is_metered, found, nullptr, std::nullopt});
     return found;
 }
 
@@ -143,28 +109,52 @@ std::shared_ptr<const FoundImage> Images::Made::find(codegen::Target target, boo
     return nullptr;
 }
 
-Result<std::shared_ptr<const FoundImage>> Images::Made::compile(codegen::Target target,
-                                                                bool is_metered,
-                                                                const translate::Code& code,
-                                                                bool is_beside,
-                                                                const device::Assembler& assemble) {
-    if (auto found = find(target, is_metered, code)) return found;
-    PhaseTimer timer(Phase::compile);
-    codegen::Options options;
-    options.target = target;
-    if (is_beside) {
-        options.is_nice = target == codegen::Target::host;  // which runs what is interpreted
-        options.is_cancelled = [this] { return is_given_up || compilers().is_ending; };
+Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) {
+    translate::Options translating;
+    translating.metered = job.is_metered;
+    const translate::Code code = TRY(translate::translate(*module, translating));
+    std::shared_ptr<const FoundImage> found = find(job.target, job.is_metered, code);
+    if (!found) {
+        PhaseTimer timer(Phase::compile);
+        codegen::Options options;
+        options.target = job.target;
+        options.is_nice = job.is_nice;
+        options.is_cancelled = [&job, this] { return is_unwanted(job); };
+        codegen::Image image = TRY(codegen::compile(*module, code, options));
+        found = std::make_shared<const FoundImage>(std::move(image), ImageSource::compiled);
+        cache().put(cache_key(*module, job.target, job.is_metered),
+                    codegen::to_bytes(found->image));
     }
-    codegen::Image image = TRY(codegen::compile(*module, code, options));
-    if (assemble && !is_given_up && !compilers().is_ending) assemble(image);
-    std::shared_ptr<const FoundImage> found;
-    {
-        std::lock_guard lock(mutex);
-        found = add(target, is_metered, std::move(image), ImageSource::compiled);
-    }
-    cache().put(cache_key(*module, target, is_metered), codegen::to_bytes(found->image));
+    if (job.assemble && !is_unwanted(job)) job.assemble(found->image);
     return found;
+}
+
+bool Images::Made::is_unwanted(const Job& job) const {
+    return is_given_up || job.is_unwanted || is_program_ending();
+}
+
+// Begins to make an image, with the lock held. What went wrong is in its row.
+std::shared_ptr<Images::Job> Images::begin(codegen::Target target, bool is_metered, bool is_nice,
+                                           device::Assembler assemble) {
+    auto job = std::make_shared<Job>();
+    job->target = target;
+    job->is_metered = is_metered;
+    job->is_nice = is_nice;
+    job->assemble = std::move(assemble);
+    made_->rows.push_back({target, is_metered, nullptr, job, std::nullopt});
+    begin_beside([made = made_, job] {
+        Result<std::shared_ptr<const FoundImage>> image = made->compile(*job);
+        std::lock_guard lock(made->mutex);
+        Row* row = made->row(job->target, job->is_metered);
+        if (!row || row->job != job) return;  // nobody waits for it
+        row->job.reset();
+        if (image)
+            row->found = *image;
+        else
+            row->problem = image.error();
+        made->changed.notify_all();
+    });
+    return job;
 }
 
 std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_metered,
@@ -173,24 +163,34 @@ std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_m
 }
 
 Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bool is_metered,
-                                                      const translate::Code& code) {
-    return made_->compile(target, is_metered, code, false, {});
-}
-
-// The thread's work. What went wrong is no fault of the run: that goes on as it was.
-void Images::make_beside(const std::shared_ptr<Made>& made, codegen::Target target, bool is_metered,
-                         const device::Assembler& assemble) {
-    translate::Options options;
-    options.metered = is_metered;
-    Result<translate::Code> code = translate::translate(*made->module, options);
-    Result<void> done;
-    if (!code) {
-        done = code.error();
-    } else if (auto image = made->compile(target, is_metered, *code, true, assemble); !image) {
-        done = image.error();
+                                                      const device::RunControl& control,
+                                                      device::Assembler assemble) {
+    constexpr std::chrono::milliseconds look(20);  // at the stop request
+    std::unique_lock lock(made_->mutex);
+    Row* row = made_->row(target, is_metered);
+    if (row && row->problem) {
+        made_->rows.erase(made_->rows.begin() + (row - made_->rows.data()));
+        row = nullptr;  // what kept it from being made may be gone
     }
-    if (!done && !made->is_given_up && !compilers().is_ending)
-        note(made->name + ": it stays in the interpreter: " + done.error().to_string());
+    // What was only found so far may not have been assembled yet.
+    if (row && row->found && !row->job && assemble) {
+        auto found = row->found;
+        lock.unlock();
+        const bool is_done = run_beside([found, assemble] { assemble(found->image); }, control);
+        return is_done ? found : nullptr;
+    }
+    if (!row) begin(target, is_metered, false, std::move(assemble));
+    for (;;) {
+        row = made_->row(target, is_metered);
+        if (row->found && !row->job) return row->found;
+        if (row->problem) return *row->problem;
+        if (control.wants_stop()) {
+            row->job->is_unwanted = true;
+            made_->rows.erase(made_->rows.begin() + (row - made_->rows.data()));
+            return std::shared_ptr<const FoundImage>();
+        }
+        made_->changed.wait_for(lock, look);
+    }
 }
 
 std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_metered,
@@ -198,32 +198,16 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
                                                 device::Assembler assemble) {
     std::lock_guard lock(made_->mutex);
     made_->ran += ran;
-    if (const Row* begun = made_->row(target, is_metered)) return begun->found;
-    if (made_->ran < patience(*made_->module, target)) return nullptr;
-    made_->rows.push_back({target, is_metered, nullptr});
-    Compilers& all = compilers();
-    {
-        std::lock_guard one_more(all.mutex);
-        all.count++;
+    if (Row* begun = made_->row(target, is_metered)) {
+        // What went wrong is no fault of the run, which goes on as it was.
+        if (begun->problem && !std::exchange(begun->is_told, true))
+            note(made_->name + ": it stays in the interpreter: " + begun->problem->to_string());
+        return begun->job ? nullptr : begun->found;
     }
-    // For programs that another thread ends. Once more each time: so it comes before the end of
-    // whatever LLVM has made by then.
-    std::atexit(await_compilers);
-    await_compilers_at_end();
-    std::thread([made = made_, target, is_metered, assemble = std::move(assemble)]() mutable {
-        make_beside(made, target, is_metered, assemble);
-        made.reset();
-        Compilers& all = compilers();
-        std::lock_guard one_less(all.mutex);
-        all.count--;
-        all.changed.notify_all();
-    }).detach();
+    if (made_->ran < patience(*made_->module, target)) return nullptr;
+    // What is interpreted runs on the same cores.
+    begin(target, is_metered, target == codegen::Target::host, std::move(assemble));
     return nullptr;
-}
-
-bool is_compiling() {
-    std::lock_guard lock(compilers().mutex);
-    return compilers().count > 0;
 }
 
 }  // namespace gpurun::engine

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +38,11 @@ public:
     // charges for fuel.
     std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                            const translate::Code& code);
-    // The same, made now if it is not there.
+    // The same, made now if it is not there, with what takes long of loading it on a device.
+    // Returns nothing if `control` wanted a stop before.
     Result<std::shared_ptr<const FoundImage>> get(codegen::Target target, bool is_metered,
-                                                  const translate::Code& code);
+                                                  const device::RunControl& control = {},
+                                                  device::Assembler assemble = {});
     // The same, made by other threads, which begin once the module has run for so long that it may
     // be worth it. `ran` is how long it did since it was asked for last.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
@@ -46,10 +50,20 @@ public:
                                             device::Assembler assemble = {});
 
 private:
+    // What a thread is to make.
+    struct Job {
+        codegen::Target target;
+        bool is_metered = false, is_nice = false;
+        device::Assembler assemble;
+        std::atomic<bool> is_unwanted = false;  // nobody waits for it any more
+    };
     struct Row {
         codegen::Target target;
         bool is_metered;
-        std::shared_ptr<const FoundImage> found;  // nothing: it is being made, or cannot be
+        std::shared_ptr<const FoundImage> found;
+        std::shared_ptr<Job> job;      // while it is being made
+        std::optional<Error> problem;  // why it cannot be made
+        bool is_told = false;          // that was said
     };
     // What threads share that make images. It outlives this object as long as they need it.
     struct Made {
@@ -58,6 +72,7 @@ private:
         std::atomic<bool> is_given_up = false;
 
         std::mutex mutex;
+        std::condition_variable changed;
         std::vector<ShippedImage> shipped;
         std::vector<Row> rows;
         std::chrono::nanoseconds ran{0};
@@ -67,21 +82,15 @@ private:
                                                        const translate::Code& code);
         std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                                const translate::Code& code);
-        Result<std::shared_ptr<const FoundImage>> compile(codegen::Target target, bool is_metered,
-                                                          const translate::Code& code,
-                                                          bool is_beside,
-                                                          const device::Assembler& assemble);
+        Result<std::shared_ptr<const FoundImage>> compile(const Job& job);
+        bool is_unwanted(const Job& job) const;
         std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
                                               codegen::Image image, ImageSource source);
     };
-    static void make_beside(const std::shared_ptr<Made>& made, codegen::Target target,
-                            bool is_metered, const device::Assembler& assemble);
+    std::shared_ptr<Job> begin(codegen::Target target, bool is_metered, bool is_nice,
+                               device::Assembler assemble);
 
     const std::shared_ptr<Made> made_;
 };
-
-// Whether threads that await() started are still there. A program that ends waits for them: each
-// stops after the piece that it compiles, which may take a second.
-bool is_compiling();
 
 }  // namespace gpurun::engine

@@ -7,6 +7,7 @@
 
 #include "engine/profile.h"
 #include "engine/store.h"
+#include "engine/system.h"
 #include "host/console.h"
 #include "host/image.h"
 
@@ -25,16 +26,11 @@ struct ProgramOptions {
     bool is_profiled = false;        // the ending has samples
 };
 
-// What processes left in system memory, when the device has it no more.
-struct Leavings {
-    std::vector<u8> arena;
-    std::unique_ptr<host::SystemImage> image;
-};
-
 struct ProgramEnding {
     Completion completion;
     bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
+    std::optional<Error> problem;    // of the host or the device, which ended it
     std::optional<Error> files;      // what kept changed files from being written back
     u32 dumps = 0;                   // 1: its state was written
     std::optional<Error> dump;       // what kept it from that
@@ -46,37 +42,8 @@ struct ProgramEnding {
     NativeFacts native;
 };
 
-// Bytes of system memory for so many processes, if nobody says.
-u64 system_bytes(const device::DeviceInfo& device, u32 processes);
-
-// A launch's system memory, with the host's side of it.
-class System {
-public:
-    // Part of the memory is set aside for the files that are too large to be loaded at the start.
-    static Result<System> make(device::Device& device, const host::SystemOptions& options,
-                               u32 terminals = 0);
-
-    device::SystemMemory& memory() { return *memory_; }
-    const host::SystemImage& image() const { return *image_; }
-    // What a process asks for, but input and output: a piece of a file, which it gets or an error;
-    // a call of a host function.
-    Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions);
-    // All that is in use, but for what was brought.
-    Result<std::vector<u8>> read_all();
-    // The same, and the end of this.
-    Result<Leavings> take();
-
-private:
-    Result<void> bring_block(const ProcessBlock& me, u64 at);
-    Result<void> call_host(device::WaitingProcess& process, const ProcessBlock& me,
-                           std::span<const HostFunction> functions);
-
-    std::unique_ptr<device::SystemMemory> memory_;
-    std::unique_ptr<host::SystemImage> image_;
-    u64 next_brought_ = 0;  // byte offset
-};
-
-// Runs it to its end. Changed files are written back however it ends.
+// Runs a process to its end. An Error means that it never began. Once it has begun, changed files
+// are written back however it ends.
 Result<ProgramEnding> run_program(device::Device& device,
                                   std::shared_ptr<const wasm::Module> module,
                                   ProgramOptions options, const device::RunControl& control);

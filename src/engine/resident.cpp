@@ -24,17 +24,6 @@ constexpr std::chrono::milliseconds park_patience(5000);  // then the machine is
 
 u64 align(u64 at, u64 to) { return (at + to - 1) / to * to; }
 
-template <class T>
-Result<void> write_value(device::SystemMemory& memory, u64 offset, const T& value) {
-    return memory.write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
-}
-template <class T>
-Result<T> read_value(device::SystemMemory& memory, u64 offset) {
-    T value;
-    TRY(memory.read(offset, {reinterpret_cast<u8*>(&value), sizeof value}));
-    return value;
-}
-
 // Of this program, in user and system mode.
 double cpu_seconds() {
     rusage usage{};
@@ -221,9 +210,9 @@ Result<void> Resident::write_back() {
         return Error{"system memory is damaged: the machine's tables"};
     const MachineHeader header = TRY(read_value<MachineHeader>(*system_, system.machine));
     if (header.kept_files == 0) return {};
-    std::vector<u8> arena(std::min(system.bump, system_->size()));
-    TRY(system_->read(0, arena));
-    return host::write_back(arena, header.kept_files, *image_);
+    const Leavings left = TRY(harvest(std::move(system_), std::move(image_)));
+    if (std::optional<Error> problem = engine::write_back(left, header.kept_files)) return *problem;
+    return {};
 }
 
 // ---- messages to the machine -------------------------------------------------------

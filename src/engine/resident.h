@@ -49,6 +49,7 @@ struct ProgramLimits {
     std::optional<u64> memory_bytes, fuel;
     device::Tier tier = device::Tier::interp;
     std::shared_ptr<Images> images = {};  // of the module
+    device::RunControl control = {};      // who may stop it while it is brought
 };
 
 // A program that is to be brought.

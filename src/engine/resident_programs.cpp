@@ -19,7 +19,8 @@ Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
     const translate::Code code = TRY(translate::translate(module, {.metered = is_metered}));
     if (limits.tier == device::Tier::automatic)
         return limits.images->find(target, is_metered, code) ? limits.tier : device::Tier::interp;
-    TRY(limits.images->get(target, is_metered, code));
+    TRY(limits.images->get(target, is_metered, limits.control, device_.assembler(target)));
+    if (limits.control.wants_stop()) return Error{"stopped while its machine code was made"};
     return limits.tier;
 }
 
@@ -45,7 +46,7 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     options.tier = loading.tier;
     options.images = limits.images;
     options.is_for_machine = true;
-    program.made = TRY(make_template(module, options, {}, &device_));
+    program.made = TRY(make_template(module, options, limits.control, &device_));
     Store& store = *program.made.store;
     if (!store.type_of(program.made.func).params.empty() ||
         !store.type_of(program.made.func).results.empty())

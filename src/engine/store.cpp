@@ -251,15 +251,22 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     const codegen::Target target = native_target();
     const bool is_metered = options_.fuel.has_value();
     const bool is_early = options_.tier == device::Tier::early;
-    if (options_.tier != device::Tier::automatic && !is_early)
-        return use_native(*TRY(images->get(target, is_metered, code)), begin);
+    auto get = [&] {
+        return images->get(target, is_metered, options_.control, native_device().assembler(target));
+    };
+    if (options_.tier != device::Tier::automatic && !is_early) {
+        // What is stopped before there is machine code ends as soon as it begins.
+        auto made = TRY(get());
+        return made ? use_native(*made, begin) : Result<void>();
+    }
     auto found = is_early ? nullptr : images->find(target, is_metered, code);
+    if (found) found = TRY(get());
     if (found) {
         // The interpreter does as well.
         if (Result<void> used = use_native(*found, begin); !used)
             note("interpreted, its machine code cannot be used: " + used.error().to_string());
     } else if (native_device().takes_late_native()) {
-        if (is_early) TRY(images->get(target, is_metered, code));
+        if (is_early) TRY(get());
         late_.push_back({images, begin});
     }
     return {};
@@ -304,7 +311,8 @@ Result<void> Store::nap() {
     using namespace std::chrono;
     nanoseconds left = milliseconds(5);  // then a stop request is looked at
     if (system_) {
-        const u64 until = TRY(wait_end()), now = u64(nanoseconds(steady_clock::now().time_since_epoch()).count());
+        const u64 until = TRY(wait_end()),
+                  now = u64(nanoseconds(steady_clock::now().time_since_epoch()).count());
         left = nanoseconds(std::min<u64>(u64(left.count()), until > now ? until - now : 0));
     }
     std::this_thread::sleep_for(left);
@@ -531,7 +539,8 @@ Result<Completion> Store::complete(ThreadState state) {
         case ThreadState::uncaught: completion.kind = Completion::Kind::uncaught_exception; break;
         case ThreadState::out_of_fuel: completion.kind = Completion::Kind::out_of_fuel; break;
         case ThreadState::waiting:
-            completion.kind = TRY(waits_for_time(state)) ? Completion::Kind::stopped : Completion::Kind::blocked;
+            completion.kind =
+                TRY(waits_for_time(state)) ? Completion::Kind::stopped : Completion::Kind::blocked;
             break;
         case ThreadState::exited:
             completion.kind = Completion::Kind::exited;

@@ -38,7 +38,8 @@ struct StoreOptions {
     std::shared_ptr<Images> images = {};  // of a module that will be loaded; others have their own
     device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does,
     bool is_for_machine = false;          // or in a machine
-    bool is_watched = false;  // with canaries, checked after every run: finds bugs of ours
+    bool is_watched = false;          // with canaries, checked after every run: finds bugs of ours
+    device::RunControl control = {};  // who may stop it while machine code is made
 };
 
 // What fits a device: defaults are generous where memory is only taken once it is touched.

@@ -267,6 +267,7 @@ Result<SystemImage> ImageBuilder::build() {
     header.has_numbered_arguments = options_.has_numbered_arguments;
     header.process_count = options_.process_count;
     header.is_live = options_.is_live;
+    header.output_limit = options_.output_limit;
     header.keeps_files = options_.keeps_files;
     header.is_traced = options_.is_traced;
     TRY(make_key(options_.seed, header.random_key));

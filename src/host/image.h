@@ -20,6 +20,8 @@ inline constexpr u64 cold_size = u64{1} << 20;    // larger files stay with the 
 inline constexpr u64 max_warm = u64{256} << 20;   // bytes of contents; files beyond are cold too
 inline constexpr u32 max_host_depth = 256;        // of a directory tree: then an Error
 inline constexpr u64 live_input = u64{64} << 10;  // bytes of input at a time
+inline constexpr u64 held_output = u64{64}
+                                   << 10;  // of a stream, on the device: then a writer waits
 inline constexpr u64 heap_alignment = u64{64} << 10;
 inline constexpr u64 max_arena = u64{1} << (32 + handle_shift);  // what handles can name
 
@@ -46,6 +48,7 @@ struct SystemOptions {
     std::span<const ProcessInput> inputs;
     u32 process_count = 1;
     bool is_live = false, keeps_files = false, is_traced = false;
+    u64 output_limit = held_output;
     std::optional<u64> seed;
     u64 arena_size = 0;
     u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those

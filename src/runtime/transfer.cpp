@@ -5,8 +5,6 @@
 namespace gpurun::rt {
 namespace {
 
-// A live process's output waits for the host once there is that much of it.
-constexpr u64 live_output = 64 << 10;
 constexpr u32 max_vectors = 1024;         // as elsewhere: then EINVAL
 constexpr u64 max_transfer = 0x7fffffff;  // bytes; of more, the first are moved
 
@@ -101,6 +99,9 @@ Outcome write_pieces(Call& call, const Transfer& transfer) {
         bool is_cold;
         u8* block = block_to_write(call.p, node, at / file_block, count == file_block, is_cold);
         if (is_cold) return call.ask_host(Request::block, transfer.file->node, at / file_block);
+        // The host makes room in a stream that holds something.
+        if (block == nullptr && node->kind == NodeKind::stream && node->size > 0)
+            return call.ask_host(Request::output, transfer.file->node, 0);
         if (block == nullptr)
             return done > 0 ? finish(call, transfer, done) : call.done(Errno::nospc);
         bool is_now = copy_now(call, block + within, call.in(piece.address, count), count);
@@ -132,7 +133,7 @@ Outcome write_stream(Call& call, Transfer transfer) {
     Node* node = transfer.node;
     if (call.my->progress == 0 && node->flags & node_is_ended)
         return call.done(Errno::io);  // nobody reads it
-    if (system_of(call.p).is_live && node->size >= live_output)
+    if (node->size >= system_of(call.p).output_limit)
         return call.ask_host(Request::output, transfer.file->node, 0);
     // The host may have taken away what there was, between two pieces too.
     transfer.offset = node->size - call.my->progress;

@@ -34,6 +34,10 @@ public:
         std::copy_n(bytes_.begin() + s64(offset), bytes.size(), bytes.begin());
         return {};
     }
+    Result<device::TakenMemory> take(u64 size) override {
+        auto keeper = std::make_shared<const std::vector<u8>>(std::move(bytes_));
+        return device::TakenMemory{std::span(*keeper).first(size), keeper};
+    }
     u8* at() { return bytes_.data(); }
 
 private:
@@ -45,13 +49,15 @@ u64 address(const void* at) { return reinterpret_cast<u64>(at); }
 // A process that waits for the host, in the slot of its lane.
 class LanesWaiting final : public device::WaitingProcess {
 public:
-    LanesWaiting(const BurstPart& part, u32 lanes, u32 slot, Handle block)
+    LanesWaiting(const BurstPart& part, u32 lanes, u32 slot, const LaneState& state)
         : lanes_(lanes),
           words_(reinterpret_cast<u32*>(part.words) +
                  u64(slot / lanes) * part.words_per_process * lanes + slot % lanes),
           bytes_(reinterpret_cast<u8*>(part.bytes) + u64(slot) * part.bytes_per_process),
-          block_(block) {}
+          id_(state.id),
+          block_(state.block) {}
 
+    u32 id() const override { return id_; }
     Handle block() const override { return block_; }
     Result<void> read_words(u32 index, std::span<u32> words) override {
         for (usize i = 0; i < words.size(); i++) words[i] = words_[(index + i) * lanes_];

@@ -51,17 +51,27 @@ struct Group {
 // The most common first, then by first appearance.
 std::vector<Group> group(std::span<const api::Process> processes, bool each, bool is_program) {
     std::vector<Group> groups;
-    std::unordered_map<std::string, usize> known;
+    std::unordered_multimap<usize, usize> known;  // by hash, so that large outputs are not copied
+    const std::hash<std::string_view> hash;
     for (u32 id = 0; id < processes.size(); id++) {
         const api::Process& process = processes[id];
         std::string ending =
             is_program && process.ending() == GPURUN_RETURNED ? "exit 0" : describe(process);
-        std::string key = ending;
-        key.append(1, '\0').append(std::to_string(process.output().size())).append(1, '\0');
-        key.append(process.output()).append(process.error());
-        auto [found, is_new] = known.try_emplace(each ? std::to_string(id) : key, groups.size());
-        if (is_new) groups.push_back({process, std::move(ending), {}});
-        groups[found->second].processes.push_back(id);
+        const usize key = hash(ending) ^ 3 * hash(process.output()) ^ 5 * hash(process.error());
+        auto is_alike = [&](const auto& row) {
+            const Group& group = groups[row.second];
+            return !each && group.ending == ending && group.first.output() == process.output() &&
+                   group.first.error() == process.error();
+        };
+        const auto [begin, end] = known.equal_range(key);
+        const auto found = std::find_if(begin, end, is_alike);
+        const usize at = found == end ? groups.size() : found->second;
+        if (found == end) {
+            known.emplace(key, at);
+            groups.push_back({process, std::move(ending), {}});
+        }
+        groups[at].processes.push_back(id);
+        process.unload_output();
     }
     std::ranges::sort(groups, [](const Group& a, const Group& b) {
         return a.processes.size() != b.processes.size() ? a.processes.size() > b.processes.size()
@@ -102,6 +112,7 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
         print_error(group.first);
         print(group.first.output());
         finish_output(0);
+        group.first.unload_output();
     }
 }
 
@@ -142,7 +153,7 @@ int exit_code(const std::vector<Group>& groups) {
         is_common &= !common || *common == code;
         common = code;
     }
-    if (some_stopped) return was_interrupted() ? exit_interrupted : exit_timeout;
+    if (some_stopped) return was_interrupted() ? interrupted_code() : exit_timeout;
     if (some_trapped) return exit_trap;
     return is_common ? int(common.value_or(0) & 0xff) : exit_input;
 }
@@ -224,6 +235,8 @@ Result<int> tell(const api::Result& result, const RunOptions& options, Endings& 
         TRY(store_out(options.out, result, stored));
     }
     if (!options.dump.empty()) say_dumps(result, groups);
+    const std::string lost = result.output_problem();
+    if (!lost.empty()) say(lost, Tone::bad);
     bool all_succeeded =
         std::ranges::all_of(groups, [](const Group& group) { return group.first.is_success(); });
     if (!is_program) {
@@ -237,7 +250,8 @@ Result<int> tell(const api::Result& result, const RunOptions& options, Endings& 
         finish_output(0);  // in order, where both outputs go to one place
         say_endings(groups, is_program);
     }
-    return exit_code(groups);
+    const int code = exit_code(groups);
+    return code == 0 && !lost.empty() ? exit_input : code;
 }
 
 Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
@@ -246,13 +260,13 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     TRY(check_folders(jobs));
     if (!TRY(add_input(jobs, made, options.timeout))) {
         say(was_interrupted()
-                ? "interrupted before standard input had ended"
+                ? interruption() + " before standard input had ended"
                 : "timeout: standard input has not ended in time; --timeout gives it more",
             Tone::bad);
-        return was_interrupted() ? exit_interrupted : exit_timeout;
+        return was_interrupted() ? interrupted_code() : exit_timeout;
     }
     TRY(check_report(options.report));
-    api::Device device = TRY(choose_device(options.device, true));
+    api::Device device = TRY(choose_device(options.device));
     if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
         print(format_running(device, jobs[0].instances.value_or(1)));
     std::vector<api::Job> all;

@@ -29,7 +29,7 @@ struct RunOptions {
     std::string out;    // --out: a folder
     std::string device = "auto", tier = "auto";
     std::optional<u32> stack_slots, heap_words;
-    std::optional<u64> memory_bytes, fuel;
+    std::optional<u64> memory_bytes, fuel, output_buffer;
     // More than one process:
     std::optional<u32> instances;
     bool each = false;                  // a line for each, not one for all that ended alike
@@ -110,8 +110,8 @@ struct InspectOptions {
     std::optional<u32> strings;                // characters that make one
 };
 int inspect_dump(const InspectOptions& options);
-// Opens a device, gets it ready, and tells a person at a terminal which one it chose.
-Result<api::Device> choose_device(const std::string& id, bool for_several);
+// Opens a device, and tells a person at a terminal which one it chose.
+Result<api::Device> choose_device(const std::string& id);
 void note_device(const std::string& wanted, const std::string& id, const std::string& name);
 // Of the options, those that say where and how.
 int run_scripts(const std::vector<std::string>& files, const RunOptions& options, bool quiet);

@@ -59,10 +59,9 @@ std::string as_text(const DeviceInfo& d) {
 
 }  // namespace
 
-Result<api::Device> choose_device(const std::string& id, bool for_several) {
+Result<api::Device> choose_device(const std::string& id) {
     return attempt([&] {
         api::Device device(id);
-        device.prepare(for_several);
         note_device(id, device.id(), device.name());
         return device;
     });

@@ -7,24 +7,30 @@
 
 #include <atomic>
 
-#include "output.h"
-
 namespace gpurun::tool {
 namespace {
 
-std::atomic<bool> interrupted = false;
-gpurun_stop* stop = nullptr;           // of all runs; made before there is a handler
-std::atomic<long> interrupted_at = 0;  // seconds
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<long>::is_always_lock_free);
+constexpr int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
-// The first asks for an end, with changed files written back. One that comes seconds later will not
-// wait for that; but a signal often comes twice at once.
-void on_interrupt(int) {
-    constexpr long patience = 2;  // seconds
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (interrupted && now.tv_sec - interrupted_at >= patience) _exit(exit_interrupted);
-    if (!interrupted) interrupted_at = now.tv_sec;
+std::atomic<bool> interrupted = false;
+std::atomic<int> first_signal = 0;
+std::atomic<long long> interrupted_at = 0;  // ns
+gpurun_stop* stop = nullptr;                // of all runs; made before there is a handler
+static_assert(std::atomic<bool>::is_always_lock_free &&
+              std::atomic<long long>::is_always_lock_free);
+
+// The first signal asks for an end, with changed files written back. The second one does not wait
+// for that; but one that comes at the same time is the same: a terminal or a script may send it to
+// the process and to its group.
+void on_signal(int number) {
+    constexpr long long at_once = 100'000'000;  // ns
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const long long now = time.tv_sec * 1'000'000'000ll + time.tv_nsec;
+    if (interrupted && now - interrupted_at >= at_once) _exit(interrupted_code());
+    if (interrupted) return;
+    first_signal = number;
+    interrupted_at = now;
     interrupted = true;
     gpurun_stop_request(stop);
 }
@@ -33,14 +39,34 @@ void on_interrupt(int) {
 
 void watch_interrupt() {
     if (!stop) stop = gpurun_stop_new();  // and never deleted: a signal may come at the very end
-    struct sigaction action = {}, before = {};
-    action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, &before);
-    if (before.sa_handler == SIG_IGN)
-        sigaction(SIGINT, &before, nullptr);  // as whoever started us wants
+    for (int number : watched) {
+        struct sigaction action = {}, before = {};
+        action.sa_handler = on_signal;
+        sigaction(number, &action, &before);
+        if (before.sa_handler == SIG_IGN)
+            sigaction(number, &before, nullptr);  // as whoever started us wants
+    }
 }
 
 bool was_interrupted() { return interrupted; }
+int interrupted_code() {
+    const int number = first_signal;
+    return 128 + (number != 0 ? number : SIGINT);
+}
+std::string interruption() {
+    if (first_signal == SIGTERM) return "ended by SIGTERM";
+    if (first_signal == SIGHUP) return "ended by SIGHUP";
+    return "interrupted";
+}
+
+HeldSignals::HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (int number : watched) sigaddset(&held, number);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+HeldSignals::~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 const std::atomic<bool>& interrupt_flag() { return interrupted; }
 const gpurun_stop* interrupt_stop() { return stop; }
 

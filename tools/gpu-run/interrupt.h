@@ -1,20 +1,37 @@
-// Ctrl-C and time limits: what may end a run early.
+// Signals and time limits: what may end a run early.
 #pragma once
 
+#include <signal.h>
 #include <gpurun/gpurun.hpp>
 
 #include <atomic>
 #include <optional>
+#include <string>
 
 namespace gpurun::tool {
 
-// Watches for Ctrl-C from now on: the first one asks the program to stop, a second one ends
-// gpu-run itself.
+// Watches for SIGINT (Ctrl-C), SIGTERM and SIGHUP from now on, those that are not ignored. The
+// first one asks the program to stop; what it has changed is written back. A second one ends
+// gpu-run.
 void watch_interrupt();
 bool was_interrupted();
+// What a shell would show of the signal: 130 for Ctrl-C.
+int interrupted_code();
+std::string interruption();  // "interrupted", "ended by SIGTERM"
 const std::atomic<bool>& interrupt_flag();
 // What it requests.
 const gpurun_stop* interrupt_stop();
+// Keeps these signals from threads that are started while it is there.
+class HeldSignals {
+public:
+    HeldSignals();
+    HeldSignals(const HeldSignals&) = delete;
+    HeldSignals& operator=(const HeldSignals&) = delete;
+    ~HeldSignals();
+
+private:
+    sigset_t before_;
+};
 // The same for a run, and a time limit that begins with it.
 void limit(api::Config& config, std::optional<double> timeout_seconds);
 

@@ -200,6 +200,9 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                parse_small_count, "a number of words below 4294967296");
     add_number(app, "--memory", "SIZE", "most that a memory may grow to: 64KiB, 1GiB",
                run.memory_bytes, parse_size, "a size such as 64KiB or 1GiB");
+    add_number(app, "--output-buffer", "SIZE",
+               "output that a process may be ahead of gpu-run, then it waits: 64KiB",
+               run.output_buffer, parse_machine_size, "a size such as 64KiB or 1MiB");
     app.add_option("--dir", run.directories,
                    "let the program use a directory, and write back what it changed there")
         ->type_name("HOST[::GUEST]")

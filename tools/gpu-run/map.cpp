@@ -2,7 +2,6 @@
 // is in memory is a few chunks, however many inputs there are.
 #include "map.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,13 +83,12 @@ public:
 
     int run() {
         limit(config_, options_.run.timeout);
-        // Ctrl-C is for this thread; the others are told.
-        sigset_t interrupt, before;
-        sigemptyset(&interrupt);
-        sigaddset(&interrupt, SIGINT);
-        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
-        std::thread reader([this] { read(); }), writer([this] { write(); });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        std::thread reader, writer;
+        {
+            const HeldSignals held;  // they are for this thread; the others are told
+            reader = std::thread([this] { read(); });
+            writer = std::thread([this] { write(); });
+        }
         run_chunks();
         is_over_ = true;
         chunks_.close();
@@ -185,6 +183,7 @@ private:
         }
         std::ranges::move(result->debug(), std::back_inserter(ran.notes));
         ran.notes_dropped += result->debug_dropped();
+        if (std::string lost = result->output_problem(); !lost.empty()) return Error{lost};
         return ended;
     }
 
@@ -304,8 +303,8 @@ private:
             return finish_output(exit_input);
         }
         if (was_interrupted()) {
-            say(is_stored ? "interrupted; --resume goes on from here" : "interrupted");
-            return finish_output(exit_interrupted);
+            say(interruption() + (is_stored ? "; --resume goes on from here" : ""));
+            return finish_output(interrupted_code());
         }
         return finish_output(failed_ == 0 ? 0 : exit_input);
     }
@@ -358,7 +357,7 @@ Result<int> map_all(const MapOptions& options) {
         std::filesystem::equivalent(options.in, options.run.out, problem))
         return Error{"--out " + options.run.out + ": the inputs are there; give another folder"};
     TRY(check_report(run.report));
-    api::Device device = TRY(choose_device(run.device, true));
+    api::Device device = TRY(choose_device(run.device));
     std::unique_ptr<Results> results;
     auto is_done = [&](const std::string& name) { return results->is_done(name); };
     std::unique_ptr<Inputs> inputs = options.in.empty()

@@ -9,6 +9,7 @@
 
 #include "attempt.h"
 #include "endings.h"
+#include "interrupt.h"
 #include "json.h"
 #include "output.h"
 #include "write_file.h"
@@ -29,7 +30,8 @@ Ending ending_of(const api::Process& process) {
         case GPURUN_EXCEPTION: return {"exception", exit_trap};
         case GPURUN_NO_FUEL: return {"out of fuel", exit_trap};
         case GPURUN_BLOCKED: return {"deadlock", exit_trap};
-        case GPURUN_STOPPED: return {"interrupted", exit_interrupted};
+        case GPURUN_STOPPED: return {"interrupted", u32(interrupted_code())};
+        case GPURUN_FAILED: return {"failed", exit_input};
         default: return {"timeout", exit_timeout};
     }
 }

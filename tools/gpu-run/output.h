@@ -7,8 +7,8 @@
 
 namespace gpurun::tool {
 
-inline constexpr int exit_input = 1, exit_usage = 2, exit_timeout = 124, exit_interrupted = 130,
-                     exit_trap = 134, exit_closed_pipe = 141;
+inline constexpr int exit_input = 1, exit_usage = 2, exit_timeout = 124, exit_trap = 134,
+                     exit_closed_pipe = 141;
 
 // First of all: streams that are closed stay so, rather than become whatever file is opened next.
 void hold_standard_streams();

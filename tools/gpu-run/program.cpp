@@ -33,6 +33,7 @@ void set_limits(const RunOptions& options, api::Config& config) {
     if (options.stack_slots) config.stack(*options.stack_slots);
     if (options.heap_words) config.heap(*options.heap_words);
     if (options.memory_bytes) config.memory(*options.memory_bytes);
+    if (options.output_buffer) config.output_buffer(*options.output_buffer);
     if (options.fuel) config.fuel(*options.fuel);
     config.tier(*tier_of(options.tier));
     config.watched(options.is_watched);

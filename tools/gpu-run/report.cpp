@@ -27,6 +27,7 @@ const char* other_ending(gpurun_ending ending) {
         case GPURUN_STOPPED: return "interrupted";
         case GPURUN_KILLED: return "killed";
         case GPURUN_REFUSED: return "refused";
+        case GPURUN_FAILED: return "failed";
         default: return "timeout";
     }
 }

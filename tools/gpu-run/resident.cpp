@@ -93,7 +93,7 @@ private:
 enum class Outcome { ended, timed_out, interrupted };
 
 std::string ending_text(Outcome outcome) {
-    return outcome == Outcome::interrupted ? "interrupted"
+    return outcome == Outcome::interrupted ? interruption()
                                            : "timeout: not done in time; --timeout gives it more";
 }
 
@@ -246,18 +246,21 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     config.inherit_streams();
     if (options.share) config.share(*options.share);
     if (options.machine_memory) config.machine_memory(*options.machine_memory);
+    limit(config, options.timeout);
     api::Device device = TRY(attempt([&] { return api::Device(options.device); }));
     note_device(options.device, device.id(), device.name());
 
     Outcome outcome = Outcome::ended;
+    std::optional<steady_clock::time_point> begun;
     Ended results;
     RunReport told{"run", {{options.file, {}}}};
     Result<void> ran = attempt([&] {
         api::Machine machine(device, config);
+        begun = steady_clock::now();
+        Watch watch(machine, options);
         std::vector<api::Program> all = {{program_name(options.file), &module, &config}};
         for (const auto& [name, other] : programs) all.push_back({name, &other, &config});
         const u32 program = machine.load(all)[0];
-        Watch watch(machine, options);
         outcome = options.instances ? run_many(machine, program, configs, watch, results)
                                     : run_one(machine, program, config, watch, results);
         watch.finish();
@@ -266,7 +269,16 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         if (told.machine->lane_seconds > 0)
             told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
     });
-    if (!ran) return Error{options.file + ": " + ran.error().message};
+    const bool is_late =
+        options.timeout && begun &&
+        steady_clock::now() - *begun >= std::chrono::duration<double>(*options.timeout);
+    // What could not be loaded since it was stopped is no error.
+    if (!ran && was_interrupted())
+        outcome = Outcome::interrupted;
+    else if (!ran && is_late)
+        outcome = Outcome::timed_out;
+    else if (!ran)
+        return Error{options.file + ": " + ran.error().message};
 
     Endings& endings = told.jobs[0].endings;
     if (options.instances) {
@@ -283,7 +295,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
             text += " (" + std::to_string(results.size()) + " of " +
                     std::to_string(*options.instances) + " had ended)";
         say(text, Tone::bad);
-        told.exit_code = outcome == Outcome::interrupted ? exit_interrupted : exit_timeout;
+        told.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
     }
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, device);

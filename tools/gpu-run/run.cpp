@@ -43,11 +43,12 @@ int say_ending(const api::Process& process, const RunOptions& options) {
             message = "timeout: not done in time; --timeout gives it more";
             break;
         case GPURUN_STOPPED:
-            code = exit_interrupted;
-            message = "interrupted";
+            code = interrupted_code();
+            message = interruption();
             break;
         case GPURUN_KILLED: return int(process.exit_code() & 0xff);  // as a shell has it
-        case GPURUN_REFUSED: code = exit_input; break;
+        case GPURUN_REFUSED:
+        case GPURUN_FAILED: code = exit_input; break;
     }
     say(options.file + ": " + message, Tone::bad);
     std::vector<api::Frame> frames = process.frames();
@@ -91,7 +92,7 @@ Result<int> run(const RunOptions& options) {
     TRY(check_config(options, module, config));
     TRY(check_report(options.report));
     if (!options.profile.empty()) TRY(check_profile(options.profile));
-    api::Device device = TRY(choose_device(options.device, false));
+    api::Device device = TRY(choose_device(options.device));
     TRY(make_dump_folder(options, module));
     config.inherit_streams().profiled(!options.profile.empty());
     config.debug([](std::string_view line) { say_more(line); });

@@ -37,7 +37,7 @@ std::string counts(const engine::ScriptReport& report) {
 
 Result<std::unique_ptr<device::Device>> open_device(const std::string& id) {
     std::unique_ptr<device::Device> device = TRY(device::open_device(id));
-    TRY(device->prepare(false));
+    TRY(device->prepare(device::Mode::space));
     note_device(id, device->info().id, device->info().name);
     return device;
 }

@@ -1,0 +1,25 @@
+// Work that nobody can interrupt, such as LLVM's and the assembler's, on threads of its own:
+// whoever waits for it can give up, and the thread goes on alone until its work is done.
+#pragma once
+
+#include <functional>
+
+#include "device/device.h"
+
+namespace gpurun::engine {
+
+// Starts a thread. `work` owns all that it uses; a program that ends waits for it.
+void begin_beside(std::function<void()> work);
+// The same, and waits for its end. Returns false if `control` wanted a stop before.
+bool run_beside(std::function<void()> work, const device::RunControl& control);
+
+// Returns true while such threads are there.
+bool is_working_beside();
+// Returns true once the program ends: work that looks at it ends early.
+bool is_program_ending();
+
+// Makes the kernels ready that runs of this mode need, which may take seconds the first time.
+// Returns false if `control` wanted a stop before.
+Result<bool> prepare(device::Device& device, device::Mode mode, const device::RunControl& control);
+
+}  // namespace gpurun::engine
