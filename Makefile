@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
-.PHONY: gpu-run guests demo test test-long bench fuzz release package wheel format tidy clean help
+.PHONY: gpu-run guests demo test test-long bench bench-suite fuzz release package wheel format tidy clean help
 .DEFAULT_GOAL := gpu-run
 
 gpu-run:    ## build the command: build/gpu-run
@@ -38,6 +38,10 @@ bench:      ## speed of the parts, and of the interpreter beside wabt's
 	$(call build,dev)
 	taskset -c 0 build/bench/gpurun-bench --benchmark_out=bench/results/parts-cpu.json
 	bench/compare-wabt
+
+bench-suite:  ## jobs of ordinary C for all engines, to run with bench/suite/run: build/bench-suite
+	@scripts/install-deps build c
+	@bench/suite/build build/bench-suite
 
 fuzz:       ## every fuzz target for FUZZ_SECONDS (60)
 	@scripts/install-deps build fuzz
