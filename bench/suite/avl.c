@@ -54,9 +54,12 @@ static Node* insert(Node* node, uint32_t key, uint32_t value) {
         if (made) *made = (Node){NULL, NULL, key, value, 1};
         return made;
     }
-    if (key < node->key) node->left = insert(node->left, key, value);
-    else if (key > node->key) node->right = insert(node->right, key, value);
-    else node->value += value;
+    if (key < node->key)
+        node->left = insert(node->left, key, value);
+    else if (key > node->key)
+        node->right = insert(node->right, key, value);
+    else
+        node->value += value;
     return balance(node);
 }
 

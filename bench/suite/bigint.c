@@ -21,7 +21,8 @@ static int subtract_if_not_less(uint32_t* a, uint32_t carry, const Number* b) {
 }
 
 // Sets to = a * b / 2^512 modulo m.
-static void multiply(const Number* a, const Number* b, const Number* m, uint32_t inverse, Number* to) {
+static void multiply(const Number* a, const Number* b, const Number* m, uint32_t inverse,
+                     Number* to) {
     uint32_t t[LIMBS + 2] = {0};
     for (int i = 0; i < LIMBS; i++) {
         uint64_t carry = 0;

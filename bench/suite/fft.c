@@ -50,7 +50,8 @@ uint32_t run(uint32_t instance) {
     const double half_pi = 1.5707963267948966;
     for (int i = 0; i < COUNT / 2; i++) {
         double angle = 4 * half_pi * i / COUNT;  // 0 to pi
-        roots[i] = (Complex){sine(half_pi - angle), -sine(angle <= half_pi ? angle : 2 * half_pi - angle)};
+        roots[i] =
+            (Complex){sine(half_pi - angle), -sine(angle <= half_pi ? angle : 2 * half_pi - angle)};
     }
     for (int i = 0; i < COUNT; i++)
         values[i] = (Complex){(double)(next_random(&random) % 1000) / 500.0 - 1.0, 0};

@@ -39,10 +39,14 @@ int main(int argc, char** argv) {
     const Job* job = nullptr;
     for (int i = 1; i < argc; i++) {
         const std::string word = argv[i];
-        if (word == "--same") same = true;
-        else if (word == "--each") each = true;
-        else if (word == "--instances" && i + 1 < argc) instances = uint32_t(std::atoll(argv[++i]));
-        else if (word == "--threads" && i + 1 < argc) threads = uint32_t(std::atoll(argv[++i]));
+        if (word == "--same")
+            same = true;
+        else if (word == "--each")
+            each = true;
+        else if (word == "--instances" && i + 1 < argc)
+            instances = uint32_t(std::atoll(argv[++i]));
+        else if (word == "--threads" && i + 1 < argc)
+            threads = uint32_t(std::atoll(argv[++i]));
         else
             for (const Job& one : jobs)
                 if (word == one.name) job = &one;

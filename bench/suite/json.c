@@ -5,9 +5,9 @@ typedef enum { NUL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT } Kind;
 
 typedef struct Node {
     Kind kind;
-    int64_t number;          // of NUMBER in thousandths; of BOOLEAN 0 or 1
-    char* text;              // of STRING
-    char* name;              // of a member of an OBJECT
+    int64_t number;  // of NUMBER in thousandths; of BOOLEAN 0 or 1
+    char* text;      // of STRING
+    char* name;      // of a member of an OBJECT
     struct Node *first, *next;
 } Node;
 
@@ -35,9 +35,12 @@ static void put_string(Writer* writer) {
     *writer->at++ = '"';
     for (int i = 0; i < length; i++) {
         uint32_t kind = next_random(&writer->random) % 40;
-        if (kind == 0) put(writer, "\\n");
-        else if (kind == 1) put(writer, "\\u0041");
-        else *writer->at++ = (char)('a' + kind % 26);
+        if (kind == 0)
+            put(writer, "\\n");
+        else if (kind == 1)
+            put(writer, "\\u0041");
+        else
+            *writer->at++ = (char)('a' + kind % 26);
     }
     *writer->at++ = '"';
 }

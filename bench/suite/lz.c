@@ -8,7 +8,8 @@ static void make_text(uint8_t* text, uint32_t random) {
     int lengths[64], at = 0;
     for (int i = 0; i < 64; i++) {
         lengths[i] = 2 + (int)(next_random(&random) % 6);
-        for (int k = 0; k < lengths[i]; k++) words[i][k] = (uint8_t)('a' + next_random(&random) % 26);
+        for (int k = 0; k < lengths[i]; k++)
+            words[i][k] = (uint8_t)('a' + next_random(&random) % 26);
         words[i][lengths[i]++] = ' ';
     }
     while (at < SIZE) {
@@ -48,7 +49,8 @@ static int compress(const uint8_t* from, int size, uint8_t* to) {
             continue;
         }
         int length = MIN_MATCH;
-        while (at + length < size && length < MAX_MATCH && from[candidate + length] == from[at + length])
+        while (at + length < size && length < MAX_MATCH &&
+               from[candidate + length] == from[at + length])
             length++;
         out += put_literals(from + literals, at - literals, to + out);
         to[out++] = (uint8_t)(128 + length - MIN_MATCH);

@@ -27,7 +27,8 @@ static int match_atom(const char* pattern, char c) {
     return found == wanted;
 }
 
-static int match_repeated(const char* atom, const char* rest, const char* text, int least, int most) {
+static int match_repeated(const char* atom, const char* rest, const char* text, int least,
+                          int most) {
     int count = 0;
     while (count < most && match_atom(atom, text[count])) count++;
     for (; count >= least; count--)
@@ -59,7 +60,7 @@ static int search(const char* pattern, const char* text) {
 }
 
 uint32_t run(uint32_t instance) {
-    static const char* const patterns[] = {"a.*b.*c$",        "^[a-d]+x?[^e]*z", "[0-9]+-[0-9]+",
+    static const char* const patterns[] = {"a.*b.*c$",          "^[a-d]+x?[^e]*z", "[0-9]+-[0-9]+",
                                            "q[aeiou]?u.*[xyz]", "(.*a.*a.*a)",     "b+c*d+e?f"};
     uint32_t random = seed_of(instance), sum = 0;
     char line[80];

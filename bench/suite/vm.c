@@ -38,12 +38,14 @@ uint32_t run(uint32_t instance) {
     int32_t inner = 30 + (int32_t)(next_random(&random) % 8);
     // s = a; for i in 0..40: for k in 0..inner: s = (s * b + memory[k]) ^ s >> 13; memory[i] = s
     const int32_t program[] = {
-        PUSH, a, STORE, 0, PUSH, 0, STORE, 1,                                      // 0
-        PUSH, 0, STORE, 2,                                                         // 8
-        LOAD, 0, PUSH, b, MUL, LOAD, 2, FETCH, ADD, LOAD, 0, PUSH, 13, SHIFT, XOR, STORE, 0,  // 12
-        LOAD, 2, PUSH, 1, ADD, STORE, 2, LOAD, 2, PUSH, inner, LESS, JUMP_IF, 12,  // 29
-        LOAD, 0, LOAD, 1, KEEP, LOAD, 1, PUSH, 1, ADD, STORE, 1,                   // 43
-        LOAD, 1, PUSH, 40, LESS, JUMP_IF, 8, LOAD, 0, HALT};                       // 55
+        PUSH,    a,     STORE, 0,     PUSH, 0,       STORE, 1,  // 0
+        PUSH,    0,     STORE, 2,                               // 8
+        LOAD,    0,     PUSH,  b,     MUL,  LOAD,    2,     FETCH, ADD, LOAD, 0,     PUSH,
+        13,      SHIFT, XOR,   STORE, 0,  // 12
+        LOAD,    2,     PUSH,  1,     ADD,  STORE,   2,     LOAD,  2,   PUSH, inner, LESS,
+        JUMP_IF, 12,                                                                     // 29
+        LOAD,    0,     LOAD,  1,     KEEP, LOAD,    1,     PUSH,  1,   ADD,  STORE, 1,  // 43
+        LOAD,    1,     PUSH,  40,    LESS, JUMP_IF, 8,     LOAD,  0,   HALT};           // 55
     Vm vm;
     memset(&vm, 0, sizeof vm);
     uint32_t sum = (uint32_t)interpret(&vm, program);

@@ -19,8 +19,8 @@ using namespace gpurun::device;
 
 namespace {
 
-constexpr int limit_stack_size = 0;                            // CU_LIMIT_STACK_SIZE
-constexpr int attribute_local = 3, attribute_registers = 4;    // CU_FUNC_ATTRIBUTE_*
+constexpr int limit_stack_size = 0;                          // CU_LIMIT_STACK_SIZE
+constexpr int attribute_local = 3, attribute_registers = 4;  // CU_FUNC_ATTRIBUTE_*
 
 struct Options {
     std::string file;

@@ -1,6 +1,6 @@
-// A job of the suite as somebody would port it to a GPU: one thread an instance, which runs the same
-// C. Arrays and stacks are where the compiler puts them, in the thread's local memory; what the job
-// allocates is in an arena of the thread, which begins anew with every instance.
+// A job of the suite as somebody would port it to a GPU: one thread an instance, which runs the
+// same C. Arrays and stacks are where the compiler puts them, in the thread's local memory; what
+// the job allocates is in an arena of the thread, which begins anew with every instance.
 //
 //     clang --target=nvptx64-nvidia-cuda -Dsuite_job='"JOB.c"' ... kernel.c
 #include <stdint.h>
