@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The jobs of bench/suite do the same in gpu-run, on the host and compiled for GPUs by hand, and its runner finds what differs."""
+"""The jobs of bench/suite do the same in gpu-run, on the host and compiled for GPUs by hand; its runner finds differences."""
 import concurrent.futures
 import json
 import os
@@ -14,7 +14,7 @@ import tempfile
 source = pathlib.Path(os.environ["GPURUN_SOURCE"])
 gpu_run = os.environ["GPURUN"]
 built = source / "build/bench-suite"
-folder = source / "bench/suite"
+folder, here = source / "bench/suite", source / "tests/suite"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(folder))
 import jobs  # noqa: E402
@@ -57,22 +57,31 @@ def check_job(job):
     return problems
 
 
-def by_hand_on_host(job, scratch):
-    """Runs the kernel of a job that allocates on the host, so that its arena is known to suffice."""
-    registers = [f"-D__nvvm_read_ptx_sreg_{name}()={value}" for name, value in
-                 (("ctaid_x", "0u"), ("ntid_x", "1u"), ("nctaid_x", "2u"), ("tid_x", "suite_thread"))]
-    program = pathlib.Path(scratch) / job.name
-    kernel = run("clang-22", "-O1", "-fsanitize=address", "-ffp-contract=off", "-Wno-ignored-attributes", "-Wno-unknown-attributes",
-                 "-nostdlibinc", f"-I{folder}/by_hand/include", f"-I{folder}", *registers,
-                 f'-Dsuite_job="{job.name}.c"', "-c", folder / "by_hand/kernel.c", "-include",
-                 source / "tests/suite/kernel_thread.h", "-o", f"{program}.o")
-    if kernel.returncode != 0:
-        return kernel.stderr
-    linked = run("clang-22", "-fsanitize=address", source / "tests/suite/kernel_host.c", f"{program}.o", "-o", program)
-    if linked.returncode != 0:
-        return linked.stderr
-    done = run(program, job.arena, COUNT)
-    return done.stderr if done.returncode else "" if done.stdout == expected(job) else f"{done.stdout!r}"
+def make_drivers(scratch):
+    """Objects of a CUDA driver without a GPU, which by-hand finds in place of NVIDIA's."""
+    objects = [pathlib.Path(scratch) / f"{name}.o" for name in ("fake_driver", "fake_driver_rest")]
+    for path in objects:
+        done = run("clang++-22", "-std=c++20", "-O1", "-fPIC", f"-I{source}/src", "-c", here / f"{path.stem}.cpp", "-o", path)
+        check(path.name, done.stderr if done.returncode else "")
+    return objects
+
+
+def by_hand_on_host(job, drivers, scratch):
+    """Runs by-hand with a driver that has the job's kernel, compiled for the host. Finds arenas that are too small."""
+    place = pathlib.Path(scratch) / job.name
+    place.mkdir()
+    kernel = run("clang-22", "-O1", "-fPIC", "-ffp-contract=off", "-Wno-ignored-attributes", "-Wno-unknown-attributes",
+                 "-nostdlibinc", f"-I{folder}/by_hand/include", f"-I{folder}", "-include", here / "fake_driver.h",
+                 f'-Dsuite_job="{job.name}.c"', "-c", folder / "by_hand/kernel.c", "-o", place / "kernel.o")
+    linked = run("clang++-22", "-shared", place / "kernel.o", *drivers, "-o", place / "libcuda.so.1")
+    if kernel.returncode or linked.returncode:
+        return kernel.stderr + linked.stderr
+    for words in ((), ("--same",)):
+        done = run(built / "by-hand", "--instances", COUNT, "--block", 32, "--each", "--arena", job.arena, "--stack", job.stack,
+                   *words, built / f"ptx/{job.name}.ptx", env={**os.environ, "LD_LIBRARY_PATH": str(place)})
+        if done.returncode or done.stdout != expected(job, *words):
+            return f"{words}: {done.stderr} {done.stdout!r}"
+    return ""
 
 
 def find_ptxas():
@@ -117,8 +126,8 @@ ptxas = find_ptxas()
 with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     for job, problems in zip(jobs.JOBS, pool.map(check_job, jobs.JOBS)):
         check(job.name, "; ".join(problems))
-    some = [job for job in jobs.JOBS if job.arena]
-    for job, problem in zip(some, pool.map(lambda job: by_hand_on_host(job, scratch), some)):
+    drivers, some = make_drivers(scratch), [job for job in jobs.JOBS if job.arena or job.name == "fib"]
+    for job, problem in zip(some, pool.map(lambda job: by_hand_on_host(job, drivers, scratch), some)):
         check(f"{job.name} by hand", problem)
     if ptxas:
         for job, problem in zip(jobs.JOBS, pool.map(lambda job: assemble(job, ptxas, scratch), jobs.JOBS)):

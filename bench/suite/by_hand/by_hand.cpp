@@ -53,10 +53,9 @@ Result<void> set_global(const cuda::Driver& driver, cuda::Handle module, const c
 Result<void> run(const Options& options) {
     const cuda::Driver& driver = *TRY(cuda::open_driver());
     const std::string ptx = TRY(read_file(options.file));
-    int device = 0, multiprocessors = 0, blocks = 0, registers = 0, local = 0;
+    int device = 0, registers = 0, local = 0;
     cuda::Handle context = nullptr, module = nullptr, function = nullptr;
     CALL(device_get, &device, 0);
-    CALL(device_attribute, &multiprocessors, cuda::attribute_multiprocessors, device);
     CALL(context_retain, &context, device);
     CALL(context_set, context);
     if (options.stack) CALL(context_limit, limit_stack_size, options.stack);
@@ -64,10 +63,15 @@ Result<void> run(const Options& options) {
     CALL(module_function, &function, module, "suite_kernel");
     CALL(function_attribute, &registers, attribute_registers, function);
     CALL(function_attribute, &local, attribute_local, function);
-    CALL(occupancy, &blocks, function, int(options.block), 0);
-    const u32 wanted = (options.instances + options.block - 1) / options.block;
-    const u32 grid = std::max(1u, std::min(wanted, u32(multiprocessors * blocks)));
-    const u64 threads = u64(grid) * options.block;
+    // A thread for each instance: the hardware begins a block as soon as another has ended. If
+    // their heaps took more than half of the memory there are fewer, and each runs several
+    // instances.
+    usize free = 0, total = 0;
+    CALL(memory_info, &free, &total);
+    u64 grid = (u64(options.instances) + options.block - 1) / options.block;
+    if (options.arena) grid = std::min<u64>(grid, free / 2 / options.arena / options.block);
+    if (grid == 0) return Error{"the heaps of a block do not fit into the memory"};
+    const u64 threads = grid * options.block;
 
     cuda::DevicePointer arenas = 0, results = 0;
     if (options.arena) CALL(memory_alloc, &arenas, threads * options.arena);
@@ -82,7 +86,8 @@ Result<void> run(const Options& options) {
         CALL(fill_bytes, results, 0, u64(options.instances) * sizeof(u32), nullptr);
         CALL(stream_synchronize, nullptr);
         auto begin = std::chrono::steady_clock::now();
-        CALL(launch, function, grid, 1, 1, options.block, 1, 1, 0, nullptr, parameters, nullptr);
+        CALL(launch, function, u32(grid), 1, 1, options.block, 1, 1, 0, nullptr, parameters,
+             nullptr);
         CALL(stream_synchronize, nullptr);
         std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (i > 0) seconds.push_back(took.count());  // the first one warms up
