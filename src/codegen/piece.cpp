@@ -32,6 +32,15 @@ bool is_tail_call(CodeOp op) {
            op == CodeOp::return_call_indirect || op == CodeOp::return_call_ref;
 }
 
+// Removes what C++ promises of a function of the runtime and generated code does not keep: dead slots
+// are passed as poison, which a parameter that is `noundef` makes undefined behaviour, and guests'
+// loops may go on for ever.
+void withdraw_promises(llvm::Function& f) {
+    f.removeFnAttr(llvm::Attribute::MustProgress);
+    f.removeRetAttr(llvm::Attribute::NoUndef);
+    for (llvm::Argument& argument : f.args()) argument.removeAttr(llvm::Attribute::NoUndef);
+}
+
 }  // namespace
 
 Program::Program(const wasm::Module& m, const translate::Code& c, bool for_gpu)
@@ -80,6 +89,8 @@ Piece::Piece(const Program& program, const Implementation& target, u32 group)
     module_ = std::move(*loaded);
     module_->setSourceFileName("module");
     module_->setModuleIdentifier("module");
+    for (llvm::Function& f : *module_)
+        if (!f.isIntrinsic()) withdraw_promises(f);
 }
 
 llvm::Function* Piece::runtime(llvm::StringRef name) {

@@ -183,9 +183,9 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
     return u64(at - n->process->bytes) % width != 0;
 }
 // The piece that a store begins in; of the next it reaches the first bytes at the most. Pieces
-// begin with memory 0.
+// begin with memory 0. Shifts are those of 64 bits: where there is but one piece, dirty_shift is 63.
 NATIVE u32 native_dirty(const NativeContext* n, u32 address, u32 offset) {
-    return pieces_are_kept ? 1u << ((address + offset) >> n->dirty_shift) : 0;
+    return pieces_are_kept ? 1u << ((u64(address) + offset) >> n->dirty_shift) : 0;
 }
 NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;
