@@ -1,18 +1,20 @@
 # src/runtime/native_bitcode.cpp, what generated code is made of, as bitcode for each target; the
 # library native_bitcode carries it inside the binary, for src/codegen.
 set(native_source ${PROJECT_SOURCE_DIR}/src/runtime/native_bitcode.cpp)
+function(native_host file)
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -O2 -fno-exceptions -fno-rtti -ffp-contract=off ${guest_memory_flags}
+            -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra -Werror -Wshadow
+            -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src ${ARGN} -emit-llvm -c
+            -MD -MF ${file}.d -MT ${file} ${native_source} -o ${file}
+    DEPENDS ${native_source}
+    DEPFILE ${file}.d
+    COMMENT "Compiling src/runtime/native_bitcode.cpp for the host into ${file}"
+    VERBATIM)
+endfunction()
 set(NATIVE_HOST_BITCODE ${PROJECT_BINARY_DIR}/native_host.bc)
-add_custom_command(
-  OUTPUT ${NATIVE_HOST_BITCODE}
-  COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -O2 -fno-exceptions -fno-rtti -ffp-contract=off ${guest_memory_flags}
-          -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra -Werror -Wshadow
-          -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src -emit-llvm -c
-          -MD -MF ${NATIVE_HOST_BITCODE}.d -MT ${NATIVE_HOST_BITCODE}
-          ${native_source} -o ${NATIVE_HOST_BITCODE}
-  DEPENDS ${native_source}
-  DEPFILE ${NATIVE_HOST_BITCODE}.d
-  COMMENT "Compiling src/runtime/native_bitcode.cpp for the host"
-  VERBATIM)
+native_host(${NATIVE_HOST_BITCODE})
 set(native_bitcode_files ${NATIVE_HOST_BITCODE})
 function(native_nvptx name)
   set(file ${PROJECT_BINARY_DIR}/native_${name}.bc)

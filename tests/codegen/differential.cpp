@@ -1,13 +1,17 @@
 // differential [--wasmtime LIBRARY] [--device ID] [--bursts] FILE...: runs every function that a
-// module exports in the interpreter on the CPU, by machine code on the device, and by both in
-// turns, and says of each module whether they agree: results, ends, what is exported, all to the
+// module exports in the interpreter on the CPU, by machine code on the device, by both in turns, and
+// by machine code that comes when it has begun, and says of each module whether they agree: results, ends, what is exported, all to the
 // bit; where a trap was, the fuel that is left. wasmtime is compared where it can be. What a module
 // imports are functions of another instance, which note their arguments. With --bursts, each
 // function in many processes at once. The exit code is 1 if anything differs.
+//
+// differential --assemble FILE...: writes the bytes of each FILE.wat as FILE.wasm, and nothing else.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "base/format.h"
@@ -319,7 +323,7 @@ struct Comparison {
     device::Device& cpu;
     device::Device& device;
     Oracle* oracle;
-    bool is_bursts, prints;
+    bool is_cpu, is_bursts, prints;
 
     Result<Verdict> of(const Subject& subject) {
         return is_bursts ? bursts_of(subject) : calls_of(subject);
@@ -332,8 +336,12 @@ private:
         for (usize i = 0; i < expected.size() && prints; i++)
             std::printf("%s: %s%s\n", what_was_called(subject, i).c_str(),
                         describe(expected[i].outcome).c_str(), expected[i].where.c_str());
-        for (Tier tier : {Tier::native, Tier::alternate}) {
-            const char* name = tier == Tier::native ? "native" : "alternate";
+        for (Tier tier : {Tier::native, Tier::alternate, Tier::early}) {
+            // A GPU assembles for long what comes late: it does without.
+            if (tier == Tier::early && !is_cpu) continue;
+            const char* name = tier == Tier::native      ? "native"
+                               : tier == Tier::alternate ? "alternate"
+                                                         : "early";
             auto run = Run::make(subject, tier, device, nullptr);
             if (!run) return Verdict{true, name + (": " + run.error().to_string())};
             const std::vector<Line> got = TRY((*run)->calls());
@@ -422,16 +430,28 @@ Result<Subject> load(const std::string& path) {
 
 struct Options {
     std::string wasmtime, device = "cpu";
-    bool is_bursts = false, prints = false;
+    bool is_bursts = false, prints = false, assembles = false;
     std::vector<std::string> files;
 };
+
+Result<bool> assemble_all(const Options& options) {
+    for (const std::string& file : options.files) {
+        const auto module = TRY(engine::load_file(file));
+        std::ofstream out(std::filesystem::path(file).replace_extension(".wasm"), std::ios::binary);
+        out.write(reinterpret_cast<const char*>(module->bytes.data()),
+                  std::streamsize(module->bytes.size()));
+        if (!out.flush()) return Error{"cannot write what is made of " + file};
+    }
+    return true;
+}
 
 Result<bool> compare_all(const Options& options) {
     std::unique_ptr<device::Device> cpu = TRY(device::open_device("cpu"));
     std::unique_ptr<device::Device> device = TRY(device::open_device(options.device));
     std::unique_ptr<Oracle> oracle;
     if (!options.wasmtime.empty()) oracle = TRY(Oracle::open(options.wasmtime));
-    Comparison comparison{*cpu, *device, oracle.get(), options.is_bursts, options.prints};
+    Comparison comparison{*cpu, *device, oracle.get(), options.device == "cpu", options.is_bursts,
+                          options.prints};
     usize differ = 0, skipped = 0, with_wasmtime = 0, calls = 0, calls_of_wasmtime = 0;
     for (const std::string& file : options.files) {
         alarm(seconds_for_module);
@@ -470,9 +490,11 @@ int main(int count, char** arguments) {
     app.add_option("--device", options.device, "where machine code runs (cpu)");
     app.add_flag("--bursts", options.is_bursts, "many processes at once");
     app.add_flag("--print", options.prints, "every call");
+    app.add_flag("--assemble", options.assembles, "write modules for texts, compare nothing");
     app.add_option("files", options.files, "modules or text")->required();
     CLI11_PARSE(app, count, arguments);
-    gpurun::Result<bool> same = gpurun::compare_all(options);
+    gpurun::Result<bool> same =
+        options.assembles ? gpurun::assemble_all(options) : gpurun::compare_all(options);
     if (same) return *same ? 0 : 1;
     std::fprintf(stderr, "differential: %s\n", same.error().to_string().c_str());
     return 2;

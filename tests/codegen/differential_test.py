@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Random modules in both tiers and in wasmtime: what binaryen makes of random bytes, and random_modules.py's.
+"""Random modules in all tiers and in wasmtime: what binaryen makes of random bytes, and random_modules.py's.
 
-    differential_test.py [--first SEED] [--count N] [--jobs N] [--keep DIRECTORY]
-    differential_test.py --make DIRECTORY [--first SEED] [--count N]
+    differential_test.py [--kind KIND] [--first SEED] [--count N] [--jobs N] [--keep DIRECTORY]
+    differential_test.py --make DIRECTORY [--kind KIND] [--first SEED] [--count N]
     differential_test.py --modules DIRECTORY [--device cuda] [--jobs N]
 
 build/tests/differential compares; to look into a failure, --keep the modules. --make only makes them, such as
---modules takes where there is no binaryen; on a GPU half of them run in bursts.
+--modules takes where there is no binaryen; on a GPU half of them run in bursts. --differential names another
+program, such as differential_typed, whose machine code treats guest memory by C++'s rules of aliasing.
 """
 import argparse
 import collections
@@ -30,15 +31,25 @@ FEATURES = ["simd", "bulk-memory", "sign-ext", "nontrapping-float-to-int", "mult
 SOME_FEATURES = {"threads": 0.4, "exception-handling": 0.15}  # binaryen's memories are shared; its handlers are legacy
 COUNT, COUNT_SANITIZED = 240, 40
 BATCH = 40  # modules that one process compares
+KINDS = ["binaryen", "overlapping", "binaryen", "any"]  # of the modules that have these seeds, and again
+MAKERS = {"any": random_modules.Module, "overlapping": random_modules.Overlapping}
+OPTIMISED = 0.4  # of those that overlap: functions are inlined
 
 
-def make_module(seed, folder, without_imports=False):
+def make_module(seed, folder, build, options, without_imports=False):
     """The path of a module, or nothing: binaryen's text of it is not always valid."""
     rng = random.Random(seed)
     path = folder / f"{seed}.wasm"
-    if seed % 2:
-        path = path.with_suffix(".wat")
-        path.write_text(random_modules.Module(seed).text())
+    kind = options.kind or KINDS[seed % len(KINDS)]
+    if kind in MAKERS:
+        text = path.with_suffix(".wat")
+        text.write_text(MAKERS[kind](seed).text())
+        subprocess.run([build / "tests/differential", "--assemble", text], check=True)
+        text.unlink()
+        if kind == "overlapping" and rng.random() < OPTIMISED:  # what binaryen does not know stays as it is
+            features = [*FEATURES, "reference-types", "threads", "exception-handling", "memory64"]
+            subprocess.run(["wasm-opt", "-O3", "--inline-max-combined-binary-size=20000", "--flexible-inline-max-function-size=2000",
+                            path, "-o", path, *(f"--enable-{name}" for name in features)], capture_output=True, check=False)
         return path
     source = folder / f"{seed}.bytes"
     source.write_bytes(rng.randbytes(rng.choice([500, 1000, 2000, 6000, 15000])))
@@ -107,6 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int)
+    parser.add_argument("--kind", choices=sorted(set(KINDS)), help="only such modules")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path, help="write the modules here")
     parser.add_argument("--make", type=pathlib.Path, help="only make them, without imports, here")
@@ -122,7 +134,7 @@ def main():
     seeds = range(options.first, options.first + count)
     if options.make:
         options.make.mkdir(parents=True, exist_ok=True)
-        paths = [path for seed in seeds if (path := make_module(seed, options.make, True))]
+        paths = [path for seed in seeds if (path := make_module(seed, options.make, build, options, True))]
         valid = [path for path in paths if subprocess.run([build / "gpu-run", "validate", path], capture_output=True,
                                                           check=False).returncode == 0]
         for path in set(paths) - set(valid):  # binaryen's, without what it imported
@@ -143,7 +155,7 @@ def main():
             if options.modules:
                 is_burst = options.device != "cpu" and number % 2
                 return tally.add(batch, command + ["--bursts"] * is_burst, scratch)
-            paths = [path for seed in batch if (path := make_module(seed, folder))]
+            paths = [path for seed in batch if (path := make_module(seed, folder, build, options))]
             tally.add(paths, command, scratch)
             for path in [] if options.keep else paths:
                 path.unlink()

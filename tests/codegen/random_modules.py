@@ -2,6 +2,9 @@
 table of instructions, with operands at the edges; accesses that are unaligned or at the end of a
 memory, several memories with 32-bit and 64-bit addresses, atomics, tables of functions, indirect calls
 that fail. Control flow is random_programs.py's.
+
+Overlapping makes modules whose accesses meet: of all widths and types, by several pointers into a window
+of some bytes, which are equal or near each other when it runs, but nobody who compiles it knows.
 """
 import pathlib
 import re
@@ -10,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/wat"))
 import random_programs  # noqa: E402
-from random_programs import BURN, FUEL, signature, write_handlers  # noqa: E402
+from random_programs import BURN, signature, write_handlers  # noqa: E402
 
 LETTERS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64", "V": "v128"}
 TYPES = {"i32": 8, "i64": 6, "f32": 4, "f64": 4, "v128": 4, "externref": 1, "funcref": 1}
@@ -48,6 +51,7 @@ def read_table():
 
 
 PLAIN, ACCESSES = read_table()
+SCALAR_ACCESSES = [row for row in ACCESSES if re.fullmatch(r"[if]\d\d\.(load|store).*", row[0])]
 SCALAR = [row for row in PLAIN if "V" not in row[2] + row[3]]
 
 
@@ -122,16 +126,23 @@ class Module(random_programs.Program):
             mask = 255 & -alignment if self.chance(0.97) else 255
             self.operate([type], f"{type}.const {mask} {type}.and", [type], base)
 
+    def offset(self, is_atomic):
+        return self.random.choice([0, 0, 0, 8, 40, 1000] if is_atomic else [0, 0, 1, 3, 17, 1000, 65500])
+
     def access(self, base, depth):
-        name, immediates, operands, results = self.random.choice(ACCESSES)
-        is_atomic, size = immediates[0] == "a", 1 << int(immediates[-1])
-        if is_atomic and self.chance(0.5):  # they are a third of the table
-            name, immediates, operands, results = self.random.choice([row for row in ACCESSES if row[1][0] != "a"])
-            is_atomic, size = False, 1 << int(immediates[-1])
-        memory = self.random.randrange(len(self.memories))
-        offset = self.random.choice([0, 0, 0, 8, 40, 1000] if is_atomic else [0, 0, 1, 3, 17, 1000, 65500])
+        row = self.random.choice(ACCESSES)
+        if row[1][0] == "a" and self.chance(0.5):  # they are a third of the table
+            row = self.random.choice([row for row in ACCESSES if row[1][0] != "a"])
+        is_atomic, size = row[1][0] == "a", 1 << int(row[1][-1])
+        memory, offset = self.random.randrange(len(self.memories)), self.offset(is_atomic)
         self.address(memory, size + offset, base, size if is_atomic else 1)
         self.drop(1)
+        self.access_there(row, memory, offset)
+
+    def access_there(self, row, memory, offset):
+        """With the address on top, which is not among the operands that we keep."""
+        name, immediates, operands, results = row
+        is_atomic, size = immediates[0] == "a", 1 << int(immediates[-1])
         for type in types_of(operands):
             if name.startswith("memory.atomic.wait") and type == "i64" and operands[-1] == "I":
                 break
@@ -141,7 +152,7 @@ class Module(random_programs.Program):
             self.emit("i64.const 0")
         text = f"{name} {memory}" + (f" offset={offset}" if offset else "")
         if not is_atomic and self.chance(0.3):
-            text += " align=1"
+            text += f" align={1 << self.random.randint(0, int(immediates[-1]))}"
         if immediates[0] == "l":
             text += f" {self.random.randrange(16 // size)}"
         self.emit(text)
@@ -229,7 +240,7 @@ class Module(random_programs.Program):
         for i, type in enumerate(self.globals):
             zero = {"externref": "ref.null extern", "funcref": "ref.null func", "v128": "v128.const i64x2 1 2"}
             fields.append(f'(global (export "global{i}") (mut {type}) ({zero.get(type, f"{type}.const 5")}))')
-        fields.append("(global $fuel (mut i32) (i32.const 0))")
+        fields.append('(global $fuel (mut i32) (i32.const 0)) (global $told (export "told") (mut i64) (i64.const 0))')
         for i, tag in enumerate(self.tags):
             fields.append(f"(tag $t{i}{signature(tag, [])})")
         names = " ".join(f"$f{i}" for i in range(len(self.signatures)))
@@ -243,10 +254,173 @@ class Module(random_programs.Program):
     def wrapper(self, index, params, results):
         declared = "".join(f" (local $x{i} {t})" for i, t in enumerate(results))
         parts = [f'(func (export "run{index}") (param $i i32) (param $l i64) (param $d f64) '
-                 f"(result i64) (local $sum i64){declared}\ni32.const {FUEL} global.set $fuel"]
+                 f"(result i64) (local $sum i64){declared}\ni32.const {self.FUEL} global.set $fuel"]
         parts += [FROM_ARGUMENTS[t] for t in params] + [f"call $f{index}"]
         parts += [f"local.set $x{i}" for i in reversed(range(len(results)))]
         for i, type in enumerate(results):
             parts.append("local.get $sum i64.const 1000003 i64.mul " + AS_I64[type].format(f"$x{i}")
                          + " i64.add local.set $sum")
         return " ".join(parts) + " local.get $sum)"
+
+
+class Overlapping(Module):
+    WINDOW = 64  # where it begins
+    MASKS = [4, 8, 8, 12, 16, 24, 3, 7, 15]  # bits of a pointer that vary within it: some are always aligned
+    NEAR = [1, 2, 3, 4, 4, 8, 8, -1, -4, -8]
+    TYPES = {"i32": 8, "i64": 6, "f32": 3, "f64": 3, "v128": 3}
+    MOST_FUNCTIONS, LENGTHS = 3, (6, 2)
+    FUEL = 60  # blocks within blocks and calls within loops, of many accesses each
+
+    def types(self, most):
+        if not hasattr(self, "memories"):
+            self.portable = True
+            if self.chance(0.7):
+                self.BLOCKS = [kind for kind in self.BLOCKS if kind != "try"]
+            first = ("i32" if self.chance(0.8) else "i64", 1, self.chance(0.4))
+            others = [(self.random.choice(["i32", "i64"]), 1, self.chance(0.4)) for _ in range(self.random.choice([0, 0, 0, 1]))]
+            self.memories = [first, *others]
+        return super().types(min(most, 3))
+
+    def type(self):
+        return self.random.choices(list(self.TYPES), self.TYPES.values())[0]
+
+    # ---- pointers: locals that point into the window, two or more for each type of address
+
+    def address_types(self):
+        return sorted({type for type, _, _ in self.memories})
+
+    def local_types(self):
+        types = super().local_types() + 2 * self.address_types()
+        self.declared = len(types)
+        return types
+
+    def begin_body(self):
+        self.pointers = {type: [i for i, t in enumerate(self.locals) if t == type][-4:] for type in self.address_types()}
+        for type, indices in self.pointers.items():
+            mask = self.random.choice(self.MASKS)
+            for index in indices:
+                self.emit(self.unknown(type))
+                self.set_pointer(type, index, mask if self.chance(0.7) else self.random.choice(self.MASKS))
+        self.accesses(0, 0)
+        for _ in self.stack:
+            self.emit("drop")
+        self.stack = []
+
+    def unknown(self, type):
+        """What pushes a number that is known only when it runs."""
+        parameters = [f"local.get {i}" for i in range(len(self.locals) - self.declared) if self.locals[i] == type]
+        globals_ = [f"global.get {i}" for i, t in enumerate(self.globals) if t == type]
+        loads = [f"{self.memories[memory][0]}.const {4 * self.random.randrange(16)} {type}.load {memory}"
+                 for memory in range(len(self.memories))]
+        return self.random.choice(3 * parameters + globals_ + loads)
+
+    def set_pointer(self, type, index, mask):
+        """From whatever is on top."""
+        self.emit(f"{type}.const {mask} {type}.and {type}.const {self.WINDOW} {type}.add local.set {index}")
+
+    def settable_locals(self):
+        pointers = sum(self.pointers.values(), [])
+        return [i for i in range(len(self.locals)) if i not in pointers]
+
+    def pointer(self, type):
+        """What pushes one, or a place near it."""
+        text = f"local.get {self.random.choice(self.pointers[type])}"
+        kind = self.random.random()
+        if kind < 0.15:
+            text += f" {type}.const {self.random.choice(self.NEAR)} {type}.add"
+        elif kind < 0.25:
+            text += f" local.get {self.random.choice(self.pointers[type])} {self.operand('i32')} select"
+        return text
+
+    def address(self, memory, most, base, alignment=1):
+        type = self.memories[memory][0]
+        if self.chance(0.02):
+            return super().address(memory, most, base, alignment)
+        aligned = f" {type}.const {-alignment} {type}.and" if alignment > 1 else ""
+        self.emit(self.pointer(type) + aligned)
+        self.stack.append(type)
+
+    def offset(self, is_atomic):
+        return self.random.choice([0, 0, 0, 8] if is_atomic else [0, 0, 0, 0, 4, 8, 1, 2, 3, 6])
+
+    # ---- instructions
+
+    def instruction(self, base, depth):
+        makers = [(40, self.accesses), (4, self.push_any), (8, self.compute), (5, self.set_local), (2, self.set_global),
+                  (2, self.drop_one), (2, self.select), (6, self.bulk), (6, self.point), (5 if depth < 4 else 0, self.walk),
+                  (10 if depth < 4 else 0, self.block), (5, self.branch_if), (7, self.call)]
+        weights, functions = zip(*makers)
+        self.random.choices(functions, weights)[0](base, depth)
+
+    def accesses(self, base, depth):
+        """Some places are accessed again, with what else was written in between. What was read is told last: whoever
+        compiles it keeps what was written in registers, as long as nothing else happens."""
+        memory = self.random.randrange(len(self.memories))
+        type = self.memories[memory][0]
+        places, height = [], len(self.stack)
+        for _ in range(self.random.randint(3, 8)):
+            if self.chance(0.2):
+                self.access(len(self.stack), depth)
+                continue
+            if not places or self.chance(0.4):
+                places.append((self.pointer(type), self.offset(False), self.random.choice(SCALAR_ACCESSES)))
+            at = self.random.randrange(len(places))
+            address, offset, row = places[at]
+            self.emit(address)
+            self.access_there(row, memory, offset)
+            # Next time there: what this one wrote, or anything.
+            counterpart = re.sub(r"(load|store)(\d*).*", lambda m: ("store" if m[1] == "load" else "load") + m[2], row[0])
+            alike = [other for other in SCALAR_ACCESSES if other[0].startswith(counterpart)]
+            places[at] = address, offset, self.random.choice(alike if self.chance(0.7) else SCALAR_ACCESSES)
+        while len(self.stack) > height and self.chance(0.9):
+            self.tell()
+
+    def tell(self):
+        """Mixes the newest operand into what can be seen."""
+        as_i64 = {"i32": "i64.extend_i32_u", "i64": "", "f32": "i32.reinterpret_f32 i64.extend_i32_u",
+                  "f64": "i64.reinterpret_f64", "v128": "local.tee $vector i64x2.extract_lane 0 local.get $vector "
+                                                        "i64x2.extract_lane 1 i64.const 5 i64.rotl i64.xor"}
+        self.emit(as_i64[self.stack.pop()])
+        self.emit("global.get $told i64.const 31 i64.mul i64.add global.set $told")
+
+    def point(self, base, depth):
+        """Another place for a pointer: of another's making, of a number, or what is in memory."""
+        memory = self.random.randrange(len(self.memories))
+        type = self.memories[memory][0]
+        kind = self.random.random()
+        if kind < 0.4:
+            self.emit(self.pointer(type))
+        elif kind < 0.7:
+            self.emit(self.unknown(type))
+        else:
+            self.emit(f"{self.pointer(type)} {type}.load {memory} offset={self.offset(False)} align=1")
+        self.set_pointer(type, self.random.choice(self.pointers[type]), self.random.choice(self.MASKS))
+
+    def walk(self, base, depth):
+        """A loop in which a pointer moves, over what others point to."""
+        type = self.random.choice(self.address_types())
+        index, label = self.random.choice(self.pointers[type]), self.new_label()
+        counter = f"$count{depth}"
+        self.emit(f"i32.const {self.random.randint(2, 5)} local.set {counter} loop {label} {BURN}")
+        inner = len(self.stack)
+        for _ in range(self.random.randint(1, 3)):
+            self.random.choice([self.accesses, self.accesses, self.accesses, self.bulk, self.call])(inner, depth)
+        for _ in self.stack[inner:]:
+            self.emit("drop")
+        del self.stack[inner:]
+        self.emit(f"local.get {index} {type}.const {self.random.choice([0, 1, 4, 4, 8, 8, 16, -4])} {type}.add local.set {index}")
+        self.emit(f"local.get {counter} i32.const 1 i32.sub local.tee {counter} br_if {label} end")
+        self.emit(f"local.get {index}")
+        self.set_pointer(type, index, 31)
+
+    def call(self, base, depth):
+        index = self.random.randrange(len(self.signatures))
+        params, results = self.signatures[index]
+        how = f"i32.const {index} call_indirect $t{signature(params, results)}" if self.chance(0.2) else f"call $f{index}"
+        self.operate(params, how, results, base)
+
+    # ---- the module
+
+    def function(self, params, results):
+        declared, code = super().function(params, results)
+        return declared + " (local $vector v128)" + "".join(f" (local $count{i} i32)" for i in range(4)), code

@@ -44,8 +44,6 @@ OFFSETS = [0, 3, 17, 1000, 70000]
 
 BURN = ("global.get $fuel i32.eqz if unreachable end "
         "global.get $fuel i32.const 1 i32.sub global.set $fuel")
-FUEL = 3000
-
 AS_I64 = {  # of a local, for the sum of a call's results
     "i32": "local.get {} i64.extend_i32_s", "i64": "local.get {}",
     "f32": "local.get {} i64.trunc_sat_f32_s", "f64": "local.get {} i64.trunc_sat_f64_s",
@@ -68,13 +66,17 @@ class Program:
 
     If `portable`, its handlers can be written both in the legacy form and in the new one.
     """
+    BLOCKS = ["block", "block", "loop", "if", "if", "try"]
+    FUEL = 3000
+    MOST_FUNCTIONS = 5
+    LENGTHS = 9, 4  # instructions of a block at the most, outside and within others
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.portable = seed % 2 == 0
         self.label_count = 0
         self.signatures = [(self.types(4), self.types(3))
-                           for _ in range(self.random.randint(1, 5))]
+                           for _ in range(self.random.randint(1, self.MOST_FUNCTIONS))]
         self.globals = ["i32"] + self.types(4)
         self.tags = [self.types(3) for _ in range(self.random.randint(1, 3))]
         self.bodies = [self.function(*one) for one in self.signatures]
@@ -171,6 +173,9 @@ class Program:
     def push_any(self, base, depth):
         self.push(self.type())
 
+    def settable_locals(self):
+        return range(len(self.locals))
+
     def many_locals(self, base, depth):
         for _ in range(self.random.randint(60, 90) if self.locals else 0):
             index = self.random.randrange(len(self.locals))
@@ -193,9 +198,10 @@ class Program:
         self.operate([type, type], instruction, [type], base)
 
     def set_local(self, base, depth):
-        if not self.locals:
+        settable = self.settable_locals()
+        if not settable:
             return
-        index = self.random.randrange(len(self.locals))
+        index = self.random.choice(settable)
         type = self.locals[index]
         if self.chance(0.45):
             self.operate([type], f"local.tee {index}", [type], base)
@@ -253,7 +259,7 @@ class Program:
     # ---- blocks
 
     def block(self, base, depth):
-        kind = self.random.choice(["block", "block", "loop", "if", "if", "try"])
+        kind = self.random.choice(self.BLOCKS)
         if kind == "if":
             self.need_with_condition([], base)
             self.drop(1)
@@ -309,7 +315,7 @@ class Program:
         self.code[begin] = ("try", label, params, results, caught)
 
     def body(self, base, depth, results):
-        for _ in range(self.random.randint(0, 9 if depth < 3 else 4)):
+        for _ in range(self.random.randint(0, self.LENGTHS[depth >= 3])):
             self.instruction(base, depth)
         if depth > 1 and self.chance(0.3):
             self.leave(base)
@@ -357,13 +363,20 @@ class Program:
 
     # ---- functions and the module
 
+    def local_types(self):
+        return self.types(6)
+
+    def begin_body(self):
+        """For what a function does first."""
+
     def function(self, params, results):
-        declared = self.types(6)
+        declared = self.local_types()
         self.locals, self.results = params + declared, results
         self.code, self.stack, self.catches = [], [], []
         label = self.new_label()
         self.labels = []
         self.emit(f"{BURN} block {label}{signature([], results)}")
+        self.begin_body()
         self.section(label, results, results, 0, 0)
         self.emit("end")
         return "".join(f" (local {t})" for t in declared), self.code
@@ -394,7 +407,7 @@ class Program:
     def wrapper(self, index, params, results):
         declared = "".join(f" (local $x{i} {t})" for i, t in enumerate(results))
         parts = [f'(func (export "run{index}") (param $i i32) (param $l i64) (param $d f64) '
-                 f"(result i64) (local $sum i64){declared}\ni32.const {FUEL} global.set $fuel"]
+                 f"(result i64) (local $sum i64){declared}\ni32.const {self.FUEL} global.set $fuel"]
         parts += [FROM_ARGUMENTS[t] for t in params] + [f"call $f{index}"]
         parts += [f"local.set $x{i}" for i in reversed(range(len(results)))]
         for i, type in enumerate(results):

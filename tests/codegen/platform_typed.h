@@ -1,0 +1,39 @@
+// The host, but accesses of machine code to guest memory are those of typed pointers: what a compiler
+// that believes in C++'s rules of aliasing makes of it is wrong. For tests that have to find that.
+#pragma once
+
+#define load_compact untyped_load_compact
+#define store_compact untyped_store_compact
+#define load_natural untyped_load_natural
+#define store_natural untyped_store_natural
+#include "runtime/platform_host.h"
+#undef load_compact
+#undef store_compact
+#undef load_natural
+#undef store_natural
+
+namespace gpurun::rt {
+
+template <class T>
+struct __attribute__((packed)) Unaligned {
+    T value;
+};
+
+template <class T>
+inline T load_compact(const u8* p) {
+    return reinterpret_cast<const Unaligned<T>*>(p)->value;
+}
+template <class T>
+inline T load_natural(const u8* p) {
+    return load_compact<T>(p);
+}
+template <class T>
+inline void store_compact(u8* p, T value) {
+    reinterpret_cast<Unaligned<T>*>(p)->value = value;
+}
+template <class T>
+inline void store_natural(u8* p, T value) {
+    store_compact(p, value);
+}
+
+}  // namespace gpurun::rt
