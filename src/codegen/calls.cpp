@@ -32,20 +32,20 @@ llvm::Value* FunctionBuilder::callee(u32 func) {
 
 void FunctionBuilder::build_call(CodeOp op) {
     const u64 w = code_word(0);
-    const u32 b = b_of(w), c = c_of(w);
+    const u32 a = a_of(w), b = b_of(w), c = c_of(w);
     const wasm::FuncType& type = *e_.callee_type;
     switch (op) {
         case CodeOp::call: {
             const u32 func = program_.effects.function_at(position_ + imm_of(w));
             if (program_.is_compiled[func]) return build_own_call(callee(func), type);
-            return build_other_call(runtime("native_own_function", {context_, number(func)}));
+            return build_other_call(runtime("native_own_function", {context_, number(func)}), a);
         }
         case CodeOp::call_import:
-            return build_other_call(runtime("native_import", {context_, number(imm_of(w))}));
+            return build_other_call(runtime("native_import", {context_, number(imm_of(w))}), a);
         case CodeOp::call_ref: {
             Value* ref = read(b, 1);
             leave_if(b_.CreateICmpEQ(ref, number(0)), NativeStatus::interpret);
-            return build_other_call(ref);
+            return build_other_call(ref, a);
         }
         default: break;
     }
@@ -146,12 +146,12 @@ void FunctionBuilder::build_own_call(Value* callee, const wasm::FuncType& type) 
     b_.SetInsertPoint(after);
 }
 
-// A call of any function reference, by way of the frame.
-void FunctionBuilder::build_other_call(Value* ref) {
+// A call of any function reference, by way of the frame; its slot 0 is slot `base`.
+void FunctionBuilder::build_other_call(Value* ref, u32 base) {
     for (SlotValue place : e_.reads)
         if (place.slot >= e_.clobbers) write_to_frame(place.slot, place.words);
     save_quantum();
-    Value* why = runtime("native_call", {context_, fp_, rp_here(), ref, number(e_.clobbers),
+    Value* why = runtime("native_call", {context_, fp_, rp_here(), ref, number(base),
                                          number(position_ + e_.words)});
     load_quantum();
     BasicBlock *left = new_block("left"), *on = new_block("on");
@@ -162,6 +162,13 @@ void FunctionBuilder::build_other_call(Value* ref) {
     load_memory();
     flow_.apply(e_, position_, states_, handlers_);
     read_results();
+}
+
+// Arguments stand in the frame, and results will.
+void FunctionBuilder::build_far_call() {
+    Value* ref = read(b_of(code_word(0)), 1);
+    leave_if(b_.CreateICmpEQ(ref, number(0)), NativeStatus::interpret);
+    build_other_call(ref, low_of(code_word(1)));
 }
 
 // A tail call of this function itself is a loop; another is whoever's who called this one.

@@ -120,7 +120,8 @@ private:
     Value* callee(u32 func);
     void build_call(CodeOp op);
     void build_own_call(Value* callee, const wasm::FuncType& type);
-    void build_other_call(Value* ref);
+    void build_other_call(Value* ref, u32 base);
+    void build_far_call();
     void build_tail_call(CodeOp op);
     void leave_as_caller(Value* status);
     void read_results();

@@ -44,6 +44,7 @@ void FunctionBuilder::build_instr() {
         case CodeOp::call_import:
         case CodeOp::call_indirect:
         case CodeOp::call_ref: return build_call(op);
+        case CodeOp::call_far: return build_far_call();
         case CodeOp::return_call:
         case CodeOp::return_call_import:
         case CodeOp::return_call_indirect:
@@ -82,6 +83,12 @@ void FunctionBuilder::build_instr() {
         case CodeOp::select_32:
         case CodeOp::select_64:
         case CodeOp::select_128:
+        case CodeOp::far_get_32:
+        case CodeOp::far_get_64:
+        case CodeOp::far_get_128:
+        case CodeOp::far_set_32:
+        case CodeOp::far_set_64:
+        case CodeOp::far_set_128:
         case CodeOp::global_get_32:
         case CodeOp::global_get_64:
         case CodeOp::global_get_128:
@@ -387,6 +394,19 @@ void FunctionBuilder::build_move(CodeOp op) {
         case CodeOp::select_32: return select(1);
         case CodeOp::select_64: return select(2);
         case CodeOp::select_128: return select(4);
+        // Far slots stay in the frame.
+        case CodeOp::far_get_32:
+        case CodeOp::far_get_64:
+        case CodeOp::far_get_128: {
+            const u32 count = e_.writes[0].words;
+            return write(a, count, get_slot(fp_, imm_of(w), count));
+        }
+        case CodeOp::far_set_32:
+        case CodeOp::far_set_64:
+        case CodeOp::far_set_128: {
+            const u32 count = e_.reads[0].words;
+            return set_slot(fp_, imm_of(w), count, read(a, count));
+        }
         case CodeOp::global_get_32:
         case CodeOp::global_get_64:
         case CodeOp::global_get_128: {

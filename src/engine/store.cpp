@@ -476,10 +476,10 @@ Result<u32> Store::most_frame_slots() {
     u32 most = 0;
     for (const LoadedCode& code : codes_) {
         for (usize i = code.module->imported_funcs; i < code.entries.size(); i++) {
-            u64 enter = 0;
-            TRY(space_->read_code(code.entries[i], {&enter, 1}));
-            CHECK(CodeOp(op_of(enter)) == CodeOp::enter);
-            most = std::max<u32>(most, c_of(enter));
+            u64 words[2];
+            TRY(space_->read_code(code.entries[i], words));
+            CHECK(CodeOp(op_of(words[0])) == CodeOp::enter);
+            most = std::max(most, frame_slots(words[0], words[1]));
         }
     }
     return most;

@@ -100,6 +100,12 @@ Outcome call_function(const Process& p, Registers& r, u32 ref, u32 base, u32 ret
     return Outcome::again;
 }
 
+Outcome far_copy(Registers& r, u32 to, u32 from, u32 count) {
+    copy_words(r.fp, to, r.fp, from, count);
+    r.pc += 1;
+    return Outcome::next;
+}
+
 }  // namespace
 
 // A function that is nothing but a system call is carried out at once, and nobody has entered it if
@@ -201,6 +207,36 @@ Outcome run_control(const Process& p, u32* thread, Registers& r, u64 w) {
             copy_words(p.words, word(r.instance, low_of(more[0])), r.fp, a, b);
             r.pc += 2;
             return Outcome::next;
+        }
+        case CodeOp::enter_far: {
+            if (distance(r.fp, r.rp) < s64(imm_of(w))) {
+                if (!(word(p.words, process_clipped) & clipped_stack))
+                    return trap(r, Trap::call_stack_exhausted);
+                word(thread, thread_state) = u32(ThreadState::outgrown);
+                return Outcome::leave;
+            }
+            const u32 first = low_of(more[0]), count = high_of(more[0]);
+            for (u32 i = 0; i < count; i++) word(r.fp, first + i) = 0;
+            r.pc += 2;
+            return Outcome::chunk;
+        }
+        case CodeOp::far_get_32: return far_copy(r, a, imm_of(w), 1);
+        case CodeOp::far_get_64: return far_copy(r, a, imm_of(w), 2);
+        case CodeOp::far_get_128: return far_copy(r, a, imm_of(w), 4);
+        case CodeOp::far_set_32: return far_copy(r, imm_of(w), a, 1);
+        case CodeOp::far_set_64: return far_copy(r, imm_of(w), a, 2);
+        case CodeOp::far_set_128: return far_copy(r, imm_of(w), a, 4);
+        case CodeOp::far_callee: {
+            u32 ref = indirect_callee(p, r, more[0], b, c);
+            if (ref == 0) return Outcome::trap;
+            word(r.fp, a) = ref;
+            r.pc += 2;
+            return Outcome::next;
+        }
+        case CodeOp::call_far: {
+            u32 ref = word(r.fp, b);
+            if (ref == 0) return trap(r, Trap::null_function_reference);
+            return call_function(p, r, ref, low_of(more[0]), r.pc + 2);
         }
         case CodeOp::try_begin: {
             r.rp = below(r.rp, record_words);

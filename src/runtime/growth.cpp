@@ -212,7 +212,7 @@ void end_quiet(const Machine& m, ProcessEntry& process) {
 void grow_task(const Machine& m, Pulse& pulse, u32 index) {
     const Process p = place_of(m, index);
     const u32 thread = m.program(m.process(m.task(index).process).program).info.thread;
-    const bool is_stack = op_of(p.code[p.words[thread + thread_pc]]) == u32(CodeOp::enter);
+    const bool is_stack = is_enter(p.code[p.words[thread + thread_pc]]);
     if (!is_stack) {
         grow_memory(m, pulse, index);
     } else if (!grow_stack(m, index)) {

@@ -70,7 +70,7 @@ void note_trap(u32* thread, Trap why) {
 // An instruction out of line, by `run_it()`, until it is done, or cannot go on for now.
 template <class RunIt>
 Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
-    for (;;) {
+    for (const u32 pc = r.pc;;) {
         r.chore.count = 0;
         const Outcome outcome = run_it();
         do_chore(r.chore);
@@ -79,6 +79,7 @@ Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
         if (outcome != Outcome::chunk) return outcome;
         n.quantum -= chunk_cost;
         if (n.quantum < 0) return Outcome::chunk;
+        if (r.pc != pc) return Outcome::next;
     }
 }
 

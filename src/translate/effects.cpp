@@ -305,6 +305,20 @@ void CodeEffects::look(u32 position, Effects& e) const {
         case CodeOp::global_get_imported: return writes(a, b);
         case CodeOp::global_set_imported: return reads(a, b);
 
+        // Far slots are nobody's but theirs.
+        case CodeOp::enter_far: return;
+        case CodeOp::far_get_32: return writes(a, 1);
+        case CodeOp::far_get_64: return writes(a, 2);
+        case CodeOp::far_get_128: return writes(a, 4);
+        case CodeOp::far_set_32: return reads(a, 1);
+        case CodeOp::far_set_64: return reads(a, 2);
+        case CodeOp::far_set_128: return reads(a, 4);
+        case CodeOp::far_callee: reads(b, c ? 2 : 1); return writes(a, 1);
+        case CodeOp::call_far:
+            reads(b, 1);
+            e.may_throw = true;
+            return;
+
         case CodeOp::memory_size: return writes(a, 1);
         case CodeOp::memory_size_x:
         case CodeOp::table_size: return writes(a, c ? 2 : 1);

@@ -37,20 +37,35 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
     bound_branches_.clear();
     bound_at_ = none;
     top_slot_ = max_slot_ = max_tries_ = settled_ = 0;
+    far_locals_ = far_end_ = 0;
+    far_imms_.clear();
+    far_lows_.clear();
     forget_result();
     charge_at_ = none;
-    dead_ = needs_far_ = false;
+    dead_ = needs_long_branches_ = false;
     dead_depth_ = 0;
     for (ValType type : params) declare_local(type, 1);
 }
 
+// Where locals are far, a few are not: what is made of the others is slow.
 void FunctionTranslator::declare_local(ValType type, u32 count) {
+    constexpr u32 near_slots = 1024;
+    const SlotKind kind = slot_kind(type);
+    const u32 room = near_slots > top_slot_ ? (near_slots - top_slot_) / words_of(kind) : 0;
+    const u32 near_ones = has_far_ ? std::min(count, room) : count;
+    add_locals(kind, near_ones, false);
+    add_locals(kind, count - near_ones, true);
+}
+
+void FunctionTranslator::add_locals(SlotKind kind, u32 count, bool is_far) {
     if (count == 0) return;
-    SlotKind kind = slot_kind(type);
-    if (local_runs_.empty() || local_runs_.back().kind != kind)
-        local_runs_.push_back({local_count_, top_slot_, kind});
+    u32& top = is_far ? far_locals_ : top_slot_;
+    if (local_runs_.empty() || local_runs_.back().kind != kind ||
+        local_runs_.back().is_far != is_far)
+        local_runs_.push_back({local_count_, top, kind, is_far});
     local_count_ += count;
-    top_slot_ += count * words_of(kind);
+    top += count * words_of(kind);
+    far_end_ = far_locals_;
     if (local_uses_.size() < local_count_) local_uses_.resize(local_count_);
     note_slot(top_slot_);
 }
@@ -76,38 +91,60 @@ bool FunctionTranslator::translate_function(u32 index) {
     const wasm::FuncType& type = module_.func_type(index);
     u32 entry = here();
     usize first_call = calls.size();
-    for (far_ = false;; far_ = true) {
+    long_branches_ = has_far_ = false;
+    for (;;) {
         code.resize(entry);
         calls.resize(first_call);
         if (map) *map = {};
         begin(type.params);
         u32 first_zero = top_slot_;
         declare_locals(func);
-        if (top_slot_ > max_frame_slots) return false;
+        if (top_slot_ > max_frame_slots) {
+            has_far_ = true;
+            continue;
+        }
         results_ = type.results;
         note_slot(words_of(results_));
         entry_ = entry;
         offset_ = func.code;
         emit(CodeOp::enter, first_zero, top_slot_ - first_zero, 0);
-        translate_body(func.code, func.end);
-        if (!needs_far_) break;
-    }
-    if (map) {
-        for (u32 i = 0; i < local_count_; i++) {
-            map->local_slots.push_back(local_slot(i));
-            map->local_kinds.push_back(run_of(i).kind);
+        if (far_locals_ > 0) {
+            emit(CodeOp::enter_far);
+            far_lows_.push_back(here());
+            emit_pair(0, far_locals_);
         }
-        map->frame_slots = max_slot_;
+        translate_body(func.code, func.end);
+        if (needs_long_branches_) {
+            long_branches_ = true;
+            continue;
+        }
+        if (finish_function(entry)) break;
+        if (has_far_) return false;
+        has_far_ = true;
     }
-    return finish_function(entry);
+    if (map) finish_map();
+    return true;
 }
 
 // The frame, a record for a call it makes, and its handlers must fit the stack.
 bool FunctionTranslator::finish_function(u32 entry) {
-    u32 needed = max_slot_ + record_words * (1 + max_tries_);
-    if (needed > max_frame_slots) return false;
-    code[entry] |= u64(needed) << 48;
+    const u32 records = record_words * (1 + max_tries_);
+    if (max_slot_ + records > max_frame_slots) return false;
+    code[entry] |= u64(max_slot_ + records) << 48;
+    // Now it is known where the far slots begin.
+    for (u32 at : far_imms_) code[at] += u64(max_slot_) << 32;
+    for (u32 at : far_lows_) code[at] += max_slot_;
+    if (far_locals_ > 0) code[entry + 1] |= u64(frame_end() + records) << 32;
     return true;
+}
+
+void FunctionTranslator::finish_map() {
+    for (u32 i = 0; i < local_count_; i++) {
+        const LocalRun& run = run_of(i);
+        map->local_slots.push_back(slot_in(run, i) + (run.is_far ? max_slot_ : 0));
+        map->local_kinds.push_back(run.kind);
+    }
+    map->frame_slots = frame_end();
 }
 
 void FunctionTranslator::translate_body(u32 begin, u32 end) {
@@ -213,10 +250,14 @@ void FunctionTranslator::push_result(u32 position, SlotKind kind) {
 
 void FunctionTranslator::push_local(u32 index) {
     const LocalRun& run = run_of(index);
+    if (run.is_far) {
+        const u32 at = emit_far(CodeOp::far_get_32, run.kind, top_slot_, slot_in(run, index));
+        return push_result(at, run.kind);
+    }
     push(run.kind);
     operands_.back().place = Operand::in_local;
     operands_.back().local = index;
-    operands_.back().local_slot = run.slot + (index - run.first) * words_of(run.kind);
+    operands_.back().local_slot = slot_in(run, index);
     local_uses_[index]++;
 }
 
@@ -290,8 +331,27 @@ void FunctionTranslator::preserve_local(u32 local) {
     }
 }
 
+// One of far_get_* or far_set_*, by the first of them. Far slots count from the first one.
+u32 FunctionTranslator::emit_far(CodeOp op_32, SlotKind kind, u32 slot, u32 far_slot) {
+    far_end_ = std::max(far_end_, far_slot + words_of(kind));
+    far_imms_.push_back(here());
+    return emit_imm(CodeOp(u32(op_32) + words_of(kind) / 2), slot, far_slot);
+}
+
+void FunctionTranslator::set_far_local(u32 far_slot, bool tee) {
+    Operand value = pop();
+    const u32 slot = slot_of(value);
+    emit_far(CodeOp::far_set_32, value.kind, slot, far_slot);
+    if (!tee) return;
+    operands_.push_back(value);  // where it stood
+    top_slot_ += words_of(value.kind);
+    if (value.place == Operand::in_local) local_uses_[value.local]++;
+}
+
 void FunctionTranslator::set_local(u32 index, bool tee) {
-    u32 slot = local_slot(index);
+    const LocalRun& run = run_of(index);
+    const u32 slot = slot_in(run, index);
+    if (run.is_far) return set_far_local(slot, tee);
     u32 result_at = result_at_;
     Operand value = pop();
     bool is_itself = value.place == Operand::in_local && value.local == index;

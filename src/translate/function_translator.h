@@ -63,8 +63,9 @@ private:
     // they cost must not depend on how many there are.)
     struct LocalRun {
         u32 first;  // local
-        u32 slot;
+        u32 slot;   // counted from the first far one, if it is far
         SlotKind kind;
+        bool is_far;
     };
 
     struct Control {
@@ -91,12 +92,14 @@ private:
     // Function frame
     void begin(std::span<const wasm::ValType> params);
     void declare_local(wasm::ValType type, u32 count);
+    void add_locals(SlotKind kind, u32 count, bool is_far);
     void declare_locals(const wasm::Func& func);
     const LocalRun& run_of(u32 local) const;
-    u32 local_slot(u32 local) const {
-        const LocalRun& run = run_of(local);
+    static u32 slot_in(const LocalRun& run, u32 local) {
         return run.slot + (local - run.first) * words_of(run.kind);
     }
+    u32 frame_end() const { return far_end_ > 0 ? max_slot_ + far_end_ : max_slot_; }
+    void finish_map();
     bool finish_function(u32 entry);
     void translate_body(u32 begin, u32 end);
     void skip_dead(const Instr& instr);
@@ -139,6 +142,8 @@ private:
     void settle_all();
     void settle_top(u32 count);
     void preserve_local(u32 local);  // before it changes
+    u32 emit_far(CodeOp op_32, SlotKind kind, u32 slot, u32 far_slot);
+    void set_far_local(u32 far_slot, bool tee);
     void set_local(u32 index, bool tee);
     void note_slot(u32 end) {
         if (end > max_slot_) max_slot_ = end;
@@ -180,6 +185,8 @@ private:
 
     // Families of instructions
     void translate_call(const Instr& instr);
+    u32 far_callee(const Instr& instr, u32 callee);
+    void translate_far_call(const Instr& instr, const wasm::FuncType& type, u32 callee);
     void translate_simple(const Instr& instr);
     bool translate_with_constant(CodeOp op, SlotKind kind, Operand left, Operand right);
     void translate_access(const Instr& instr);
@@ -204,8 +211,9 @@ private:
     const wasm::Module& module_;
     const InstanceLayout& layout_;
     const bool metered_;
-    bool far_ = false;  // no short forward branches: the function is too long for them
-    bool needs_far_ = false;
+    bool long_branches_ = false;  // no short forward ones: the function is too long for them
+    bool needs_long_branches_ = false;
+    bool has_far_ = false;  // locals: there are too many for 16 bits
 
     std::vector<LocalRun> local_runs_;
     u32 local_count_ = 0;
@@ -217,6 +225,8 @@ private:
     std::vector<u32> bound_branches_;  // and the plain branches that go there
     std::span<const wasm::ValType> results_;
     u32 top_slot_ = 0, max_slot_ = 0;
+    u32 far_locals_ = 0, far_end_ = 0;  // slots of far locals, and with those of calls behind them
+    std::vector<u32> far_imms_, far_lows_;  // words with far slots, in imm and low half
     u32 max_tries_ = 0;
     u32 settled_ = 0;  // operands below this one are all in their slots
     std::unordered_map<u32, std::vector<u32>> field_words_;  // by type id: where its fields begin

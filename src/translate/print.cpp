@@ -21,7 +21,7 @@ struct Form {
 // In a pattern, % and a letter stand for a part of the instruction's first word; with a 2 or 3
 // in between, of that word:
 //   a b c  slot      A B C  number in the field     k  c as a signed constant
-//   i  imm, signed   t  target of imm   s  target of the short distance in a
+//   i  imm, signed   w  slot in imm or low   t  target of imm   s  target of the short distance in a
 //   l h    low and high half            X V  slots in the halves of the high half; L  number there
 //   q  64 bits       v  128 bits from this word on, high half first
 //   m n  memory in the low, high half   T U  table   y Y  type   e  tag
@@ -125,6 +125,15 @@ constexpr auto forms = [] {
     set(global_get_imported, "%a = %2g", 2);
     set(global_set_imported, "%2g = %a", 2);
     set(unreachable, "");
+    set(enter_far, "frame %i, zero %2h from %2w", 2);
+    set(far_get_32, "%a = %w");
+    set(far_get_64, "%a = %w");
+    set(far_get_128, "%a = %w");
+    set(far_set_32, "%w = %a");
+    set(far_set_64, "%w = %a");
+    set(far_set_128, "%w = %a");
+    set(far_callee, "%a = table %2T [%b], %2Y", 2);
+    set(call_far, "%b, %2Y, %2w", 2);
 
     set(memory_size, "%a = memory 0");
     set(memory_size_x, "%a = memory %2m", 2);
@@ -268,6 +277,7 @@ void CodePrinter::operand(std::string& out, const FunctionCode& code, u32 positi
         case 'C': return append_number(out, c_of(here));
         case 'k': return append_number(out, s16(c_of(here)));
         case 'i': return append_number(out, s32(number));
+        case 'w': return append_slot(out, number);
         case 't': return append_number(out, position + number);
         case 's': return append_number(out, s64(position) + s16(a_of(word)));
         case 'l': return append_number(out, low_of(here));

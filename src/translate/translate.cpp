@@ -30,7 +30,7 @@ struct Piece {
 };
 
 Error frame_error(const wasm::Module& module, u32 func) {
-    return {format("%s needs more than %u slots for its locals and operands",
+    return {format("%s needs more than %u slots for its parameters and operands",
                    module.func_name(func).c_str(), max_frame_slots),
             module.funcs[func].code};
 }

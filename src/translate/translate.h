@@ -24,7 +24,7 @@ struct Code {
     InstanceLayout layout;
 };
 
-// Fails only for functions whose frames exceed max_frame_slots.
+// Fails only for functions whose frames, without what may be far of them, exceed max_frame_slots.
 Result<Code> translate(const wasm::Module& module, const Options& options);
 // The same for a module whose functions stand for system calls, from number `first` on.
 Result<Code> translate_system(const wasm::Module& module, u32 first);

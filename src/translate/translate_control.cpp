@@ -53,7 +53,7 @@ void FunctionTranslator::set_distance(const Fixup& fixup, u32 target) {
         case Fixup::table_high: word = (word & 0xffffffff) | u64(u32(distance)) << 32; return;
         case Fixup::table_low: word = (word & ~u64{0xffffffff}) | u32(distance); return;
         case Fixup::short_branch:
-            if (distance != s16(distance)) needs_far_ = true;
+            if (distance != s16(distance)) needs_long_branches_ = true;
             word = (word & ~(u64{0xffff} << 16)) | u64(u16(distance)) << 16;
             return;
     }
@@ -197,7 +197,7 @@ FunctionTranslator::Fixup::Kind FunctionTranslator::emit_condition(Operand condi
         }
         CodeOp fused = fused_branch(op, when);
         s64 distance = target == none ? 0 : s64(target) - s64(here() - 1);
-        bool reaches = target == none ? !far_ : distance == s16(distance);
+        bool reaches = target == none ? !long_branches_ : distance == s16(distance);
         if (fused != CodeOp::count && reaches) {
             code.pop_back();
             emit(fused, 0, b_of(compare), c_of(compare));
@@ -461,6 +461,7 @@ void FunctionTranslator::translate_call(const Instr& instr) {
     const wasm::FuncType& type = is_direct ? module_.func_type(instr.a) : type_at(instr.a).func;
     u32 callee = is_direct ? 0 : pop_slot();  // index or reference
     settle_all();
+    if (far_locals_ > 0 && !is_tail) return translate_far_call(instr, type, callee);
     u32 base =
         type.params.empty() ? top_slot_ : operands_[operands_.size() - type.params.size()].slot;
     u32 words = words_of(type.params);
@@ -504,6 +505,49 @@ void FunctionTranslator::translate_call(const Instr& instr) {
         push_types(type.results);
         settled_ = u32(operands_.size());
     }
+    forget_result();
+}
+
+// Has the reference that a call from among far locals needs in a slot of its own. `callee`: the slot
+// of the index or reference.
+u32 FunctionTranslator::far_callee(const Instr& instr, u32 callee) {
+    if (instr.op == Op::call_ref) return callee;
+    const u32 slot = top_slot_;
+    note_slot(slot + 1);
+    if (instr.op == Op::call_indirect) {
+        emit(CodeOp::far_callee, slot, callee, table_is_64(instr.b));
+        emit_pair(layout_.tables + instr.b, module_.type_ids[instr.a]);
+    } else if (instr.a < module_.imported_funcs) {
+        emit_imm(CodeOp::global_get_32, slot, layout_.imported_funcs + instr.a);
+    } else {
+        emit_imm(CodeOp::ref_func, slot, instr.a);
+    }
+    return slot;
+}
+
+// A callee's frame begins behind the far locals: arguments go there, and results come from there.
+void FunctionTranslator::translate_far_call(const Instr& instr, const wasm::FuncType& type,
+                                            u32 callee) {
+    const u32 ref = far_callee(instr, callee);
+    const bool is_direct = instr.op == Op::call;
+    u32 far_slot = far_locals_;
+    for (usize i = operands_.size() - type.params.size(); i < operands_.size(); i++) {
+        emit_far(CodeOp::far_set_32, operands_[i].kind, operands_[i].slot, far_slot);
+        far_slot += words_of(operands_[i].kind);
+    }
+    add_point(false);
+    emit(CodeOp::call_far, 0, ref);
+    far_lows_.push_back(here());
+    emit_pair(far_locals_, is_direct ? module_.funcs[instr.a].type : module_.type_ids[instr.a]);
+    drop_to(u32(operands_.size() - type.params.size()));
+    far_slot = far_locals_;
+    for (ValType result : type.results) {
+        const SlotKind kind = slot_kind(result);
+        emit_far(CodeOp::far_get_32, kind, top_slot_, far_slot);
+        push(kind);
+        far_slot += words_of(kind);
+    }
+    settled_ = u32(operands_.size());
     forget_result();
 }
 

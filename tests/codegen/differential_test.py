@@ -32,7 +32,8 @@ SOME_FEATURES = {"threads": 0.4, "exception-handling": 0.15}  # binaryen's memor
 COUNT, COUNT_SANITIZED = 240, 40
 BATCH = 40  # modules that one process compares
 KINDS = ["binaryen", "overlapping", "binaryen", "any"]  # of the modules that have these seeds, and again
-MAKERS = {"any": random_modules.Module, "overlapping": random_modules.Overlapping}
+FAR = 40  # one of so many has far locals
+MAKERS = {"any": random_modules.Module, "overlapping": random_modules.Overlapping, "far": random_modules.Far}
 OPTIMISED = 0.4  # of those that overlap: functions are inlined
 
 
@@ -40,7 +41,7 @@ def make_module(seed, folder, build, options, without_imports=False):
     """The path of a module, or nothing: binaryen's text of it is not always valid."""
     rng = random.Random(seed)
     path = folder / f"{seed}.wasm"
-    kind = options.kind or KINDS[seed % len(KINDS)]
+    kind = options.kind or ("far" if seed % FAR == 7 else KINDS[seed % len(KINDS)])
     if kind in MAKERS:
         text = path.with_suffix(".wat")
         text.write_text(MAKERS[kind](seed).text())
@@ -118,7 +119,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int)
-    parser.add_argument("--kind", choices=sorted(set(KINDS)), help="only such modules")
+    parser.add_argument("--kind", choices=["binaryen", *MAKERS], help="only such modules")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path, help="write the modules here")
     parser.add_argument("--make", type=pathlib.Path, help="only make them, without imports, here")

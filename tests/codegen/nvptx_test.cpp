@@ -133,6 +133,22 @@ TEST(Nvptx, FunctionsWithMuchThatIsLiveStayInTheInterpreter) {
     EXPECT_NE(function(text, "f2"), "");
 }
 
+// Far locals are in the frame, not in registers: they are not live.
+TEST(Nvptx, FunctionsWithFarLocalsAreCompiled) {
+    std::string locals;
+    for (u32 i = 0; i < 40'000; i++) locals += " i64";
+    const std::string wat = "(module (func (param i64) (result i64) (local" + locals + R"()
+        (local.set 39999 (local.get 0))
+        (loop $l (br_if $l (i64.eqz (local.tee 30000 (local.get 39999)))))
+        (call 0 (local.get 30000)))))";
+    for (codegen::Target target : codegen::targets)
+        if (target != codegen::Target::host) {
+            const std::string text = function(ptx(target, wat), "f0");
+            EXPECT_NE(text, "");
+            EXPECT_LT(text.size(), 20'000u);
+        }
+}
+
 // Of a large module the pieces are in groups, each with a kernel and a table of its own.
 TEST(Nvptx, GroupsCallEachOtherByTheirTables) {
     constexpr u32 functions = codegen::Image::group_pieces + 1, operations = 2'000;

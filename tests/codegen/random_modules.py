@@ -263,6 +263,38 @@ class Module(random_programs.Program):
         return " ".join(parts) + " local.get $sum)"
 
 
+class Far(Module):
+    """Functions with so many locals that some are far from others."""
+    MOST_FUNCTIONS = 3
+
+    def types(self, most):
+        if not hasattr(self, "memories"):
+            self.portable = True
+            self.memories = [("i32", 1, False)]
+        return super().types(most)
+
+    def local_types(self):
+        types = super().local_types() + [self.type() for _ in range(3)]
+        if self.chance(0.6):
+            kind, count = self.random.choice([("i64", 40_000), ("f64", 33_000), ("v128", 17_000)])
+            types = types[:2] + [kind] * count + types[2:]
+        return types
+
+    def begin_body(self):
+        self.usable = sorted({*range(min(8, len(self.locals))), *range(max(0, len(self.locals) - 8), len(self.locals))})
+
+    def settable_locals(self):
+        return self.usable
+
+    def push(self, type):
+        usable = [i for i in self.usable if self.locals[i] == type]
+        if usable and self.chance(0.6):
+            self.emit(f"local.get {self.random.choice(usable)}")
+            self.stack.append(type)
+        else:
+            super().push(type)
+
+
 class Overlapping(Module):
     WINDOW = 64  # where it begins
     MASKS = [4, 8, 8, 12, 16, 24, 3, 7, 15]  # bits of a pointer that vary within it: some are always aligned

@@ -15,7 +15,7 @@ using engine::BurstReport;
 
 struct Program {
     const char* name;
-    const char* wat;  // exports "run": of the process's number, if it has a parameter
+    const char* wat;  // exports "run": of the process's number, if it has a parameter; null: made
 };
 
 const Program programs[] = {
@@ -141,6 +141,7 @@ const Program programs[] = {
           (call $random (i32.const 65500) (local.get 0))
           (call $prestat (local.get 0) (i32.const 0))
           (call $time (i32.const 1) (i64.const 0) (i32.add (i32.const 65500) (local.get 0)))))"},
+    {"FarLocals", nullptr},
     {"Sleep", R"((import "wasi_snapshot_preview1" "poll_oneoff"
             (func $poll (param i32 i32 i32 i32) (result i32)))
         (memory (export "memory") 1)
@@ -150,6 +151,22 @@ const Program programs[] = {
           (i64.store (i32.const 24) (i64.mul (i64.extend_i32_u (local.get 0)) (i64.const 1000)))
           (call $poll (i32.const 0) (i32.const 100) (i32.const 1) (i32.const 200))))"},
 };
+
+// Of which some are beyond what an instruction's fields can name.
+std::string far_locals() {
+    std::string text = R"((func $next (param i32) (result i32 i64)
+          (if (i32.eq (i32.rem_u (local.get 0) (i32.const 5)) (i32.const 4)) (then (unreachable)))
+          (i32.sub (local.get 0) (i32.const 1)) (i64.extend_i32_u (local.get 0)))
+        (func (export "run") (param i32) (result i64) (local)";
+    for (u32 i = 0; i < 16'400; i++) text += " v128";
+    return text + R"() (local $sum i64) (local $next i32)
+          (local.set $next (i32.rem_u (local.get 0) (i32.const 9)))
+          (loop $again
+            (call $next (local.get $next))
+            (local.set $sum (i64.add (local.get $sum)))
+            (br_if $again (local.tee $next)))
+          (local.get $sum)))";
+}
 
 std::string ending(const BurstReport& report, u32 process) {
     engine::Completion completion = report.of(process);
@@ -162,14 +179,17 @@ std::string ending(const BurstReport& report, u32 process) {
     return text;
 }
 
+constexpr u32 small_stack = 2048, large_stack = 1 << 17;
+
 Result<std::vector<std::string>> endings(device::Device& device, const Program& program,
-                                         u32 processes, bool is_watched) {
-    text::Assembled assembled = TRY(text::assemble(program.wat, program.name));
+                                         u32 processes, bool is_watched, u32 stack_slots) {
+    const std::string text = program.wat ? program.wat : far_locals();
+    text::Assembled assembled = TRY(text::assemble(text, program.name));
     BurstJob job{TRY(wasm::load(std::move(assembled.bytes))), {}};
     job.options.processes = processes;
     job.options.function = "run";
     job.options.arguments = {"{}"};
-    job.options.stack_slots = 2048;
+    job.options.stack_slots = stack_slots;
     job.options.memory_bytes = 8 << 16;
     job.options.heap_words = 4096;
     job.options.is_watched = is_watched;
@@ -185,14 +205,15 @@ Result<std::vector<std::string>> endings(device::Device& device, const Program& 
 
 class Gang : public testing::TestWithParam<Program> {
 protected:
-    void compare(u32 lanes, u32 warps, u32 processes, u64 seed, bool is_watched) {
+    void compare(u32 lanes, u32 warps, u32 processes, u64 seed, bool is_watched,
+                 u32 stack_slots = small_stack) {
         SCOPED_TRACE(testing::Message() << lanes << " lanes, " << warps << " warps, seed " << seed);
         auto cpu = device::open_device("cpu");
         ASSERT_TRUE(cpu.ok());
-        auto expected = endings(**cpu, GetParam(), processes, is_watched);
+        auto expected = endings(**cpu, GetParam(), processes, is_watched, stack_slots);
         ASSERT_TRUE(expected.ok()) << expected.error().to_string();
         LanesDevice device(lanes, warps, seed);
-        auto found = endings(device, GetParam(), processes, is_watched);
+        auto found = endings(device, GetParam(), processes, is_watched, stack_slots);
         ASSERT_TRUE(found.ok()) << found.error().to_string();
         EXPECT_EQ(*found, *expected);
     }
@@ -201,6 +222,7 @@ protected:
 TEST_P(Gang, Of4EndsAsOneByOne) {
     for (u64 seed = 1; seed <= 4; seed++) compare(4, 1, 4, seed, false);
     compare(4, 3, 50, 5, false);
+    compare(4, 1, 10, 6, false, large_stack);
 }
 TEST_P(Gang, Of32EndsAsOneByOne) {
     compare(32, 1, 32, 1, false);
