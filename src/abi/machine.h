@@ -146,16 +146,16 @@ enum class Wake : u32 { none, woken, timed_out, ended };
 inline constexpr u32 slot_is_used = 1, slot_is_new = 2;
 
 struct TaskEntry {
-    TaskState state;
+    TaskState state;  // of one that is blocked, with its bucket: machine.h of the runtime
     u32 process;
     u32 tid;
     u32 words_pages;  // of an extent of its own, or 0: they are in the process's slot
     u64 words_at;     // page memory
     // The bucket's lock's.
     u64 wait_key;
-    u32 bucket;
     u32 next_waiting, previous_waiting;  // index + 1
     Wake wake;
+    u32 padding;
     // The process's lock's.
     u32 next_of_process, previous_of_process;  // index + 1
     u32 next_free;                             // index + 1

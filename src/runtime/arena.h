@@ -43,22 +43,23 @@ inline T look_again(T* word, T found, u32 turn) {
 }
 
 // Lists of what is free: tag << 32 | the first one's number, or 0; `next_of` says where an item
-// keeps the number of the next. Ends: a failed exchange means that another's succeeded.
-// `is_early`: whoever takes several things fences once, before it touches any of them.
-template <bool is_early = false, class NextOf>
+// keeps the number of the next. The head is acquired before that number is read: else it may be one
+// of before the item was put there. A tag comes once, so the head that is exchanged is the one that
+// was acquired. Ends: a failed exchange means that another's succeeded.
+template <class NextOf>
 inline u32 pop(u64* list, NextOf next_of) {
-    u64 head = load_relaxed(list);
+    u64 head = load_shared(list);  // pairs with push_chain
     for (u32 turn = 0; u32(head) != 0; turn++) {
         const u64 value = ((head >> 32) + 1) << 32 | load_stale(next_of(u32(head)));
-        const u64 found = is_early ? compare_exchange_relaxed(list, head, value)
-                                   : compare_exchange_acquire(list, head, value);
-        if (found == head) return u32(head);
-        head = look_again(list, found, turn);
+        if (compare_exchange_relaxed(list, head, value) == head) return u32(head);
+        if (turn != 0) give_way(turn);
+        head = load_shared(list);  // pairs with push_chain
     }
     return 0;
 }
-// One item of a list, early, in steps that several lists are taken through side by side: each step
-// is a way to the memory and back.
+// One item of a list, in steps that several lists are taken through side by side: each step is a
+// way to the memory and back. Between the looks at the heads and those at the items there is one
+// acquire_fence for all.
 class EarlyPop {
 public:
     explicit EarlyPop(u64* list) : list_(list), head_(load_relaxed(list)) {}
@@ -98,7 +99,6 @@ inline void push(u64* list, u32 item, NextOf next_of) {
 }
 
 // `size` bytes at least, as whoever had them last left them; 0: there are no more.
-template <bool is_early = false>
 inline Handle take_block(const Process& p, u64 size) {
     u32 size_class = class_of(size);
     if (size_class >= heap_classes) return 0;
@@ -106,7 +106,7 @@ inline Handle take_block(const Process& p, u64 size) {
     const u64 bytes = least_block << size_class;
     const u32 shard = lane_shard() % heap_shards;
     auto next_of = [&](u32 handle) { return at_handle<u32>(p, handle); };
-    Handle block = pop<is_early>(&system.free_lists[shard][size_class], next_of);
+    Handle block = pop(&system.free_lists[shard][size_class], next_of);
     if (block == 0) {
         u64 at = fetch_add(&system.bump, bytes);
         if (at + bytes <= system.size && at + bytes > at) {
@@ -114,8 +114,7 @@ inline Handle take_block(const Process& p, u64 size) {
         } else {
             fetch_add(&system.bump, u64{0} - bytes);
             for (u32 i = 1; i < heap_shards && block == 0; i++)
-                block = pop<is_early>(&system.free_lists[(shard + i) % heap_shards][size_class],
-                                      next_of);
+                block = pop(&system.free_lists[(shard + i) % heap_shards][size_class], next_of);
         }
     }
     if (block != 0) fetch_add(&system.in_use, bytes);
@@ -126,9 +125,9 @@ inline Handle take_block(const Process& p, u64 size) {
 inline u64* free_blocks(const Process& p, u64 size) {
     return &system_of(p).free_lists[lane_shard() % heap_shards][class_of(size)];
 }
-// The block that `popped` got from there, or another; early too.
+// The block that `popped` got from there, or another.
 inline Handle take_popped(const Process& p, const EarlyPop& popped, u64 size) {
-    if (popped.item() == 0) return take_block<true>(p, size);
+    if (popped.item() == 0) return take_block(p, size);
     fetch_add(&system_of(p).in_use, block_size(size));
     return popped.item();
 }

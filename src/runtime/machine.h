@@ -54,12 +54,20 @@ struct Machine {
 inline bool has_machine(const Process& p) { return may_be_resident && p.machine != nullptr; }
 inline const Machine& machine_of(const Process& p) { return *in_stack(p.machine); }
 
-// Whoever acts on a state looks at it under a lock, or owns the task.
-inline TaskState load_task_state(const TaskEntry& task) {
-    return TaskState(load_relaxed(reinterpret_cast<const u32*>(&task.state)));
+// Whoever acts on a state looks at it under a lock, or owns the task. The state of a blocked task
+// and the number of its bucket are one word, so that nobody sees a new one with an old other.
+inline constexpr u32 task_state_bits = 8;
+inline u32 load_task_word(const TaskEntry& task) {
+    return load_relaxed(reinterpret_cast<const u32*>(&task.state));
 }
-inline void store_task_state(TaskEntry& task, TaskState state) {
-    store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state));
+inline TaskState task_state_of(u32 word) {
+    return TaskState(word & ((u32{1} << task_state_bits) - 1));
+}
+inline TaskState load_task_state(const TaskEntry& task) {
+    return task_state_of(load_task_word(task));
+}
+inline void store_task_state(TaskEntry& task, TaskState state, u32 bucket = 0) {
+    store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state) | bucket << task_state_bits);
 }
 
 // Of the ready tasks of a process.
@@ -80,10 +88,10 @@ inline void make_ready(const Machine& m, u32 index) {
 // ---- entries of tables -------------------------------------------------------------
 
 // A list of free entries, tag << 32 | index + 1, linked by `next_of`; entries that never were in
-// use come after it. 0: there are no more. Whoever takes one fences before it touches it.
+// use come after it. 0: there are no more.
 template <class NextOf>
 inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
-    if (const u32 item = pop<true>(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
+    if (const u32 item = pop(list, [&](u32 i) { return next_of(i - 1); }); item != 0)
         return item - 1;
     // Ends: a failed exchange means that another's succeeded.
     u32 next = load_relaxed(used);

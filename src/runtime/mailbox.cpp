@@ -518,10 +518,11 @@ private:
             }
             index = shuffle(index, 0);
             const ProcessEntry& process = m_.process(index);
-            const EndedProcess ended{
-                process.request,     process.pid,     Ending((process.ending >> 32) - 1),
-                u32(process.ending), process.trap_pc, process.program,
-                process.started,     process.ended,   process.time_used};
+            // Who ended it need not be who told of it.
+            const u64 ending = load_relaxed(&process.ending);
+            const EndedProcess ended{process.request, process.pid,     Ending((ending >> 32) - 1),
+                                     u32(ending),     process.trap_pc, process.program,
+                                     process.started, process.ended,   process.time_used};
             sync_warp();
             send(MessageKind::ended, ended);
             if (lane_id() == 0) reap(m_, index);

@@ -124,6 +124,7 @@ inline void store_shared(T* p, T value) {
 // As it is elsewhere after release_fence, or after atomic_fence: fences are nothing that the thread
 // sanitizer sees.
 inline void release_fence() {}
+inline void acquire_fence() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 template <class T>
 inline void store_released(T* p, T value) {
     store_shared(p, value);

@@ -416,6 +416,8 @@ inline void store_shared(u64* p, u64 value) {
 }
 // One fence for several words by which others are told something, instead of one each.
 inline void release_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+// One fence for several words that were loaded relaxed.
+inline void acquire_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 template <class T>
 inline void store_released(T* p, T value) {
     store_relaxed(p, value);

@@ -94,7 +94,7 @@ Errno prepare_child(const Call& call, const Caller& caller, const Spawning& want
     const Owner parent = call.owner();
     const Handle files = call.me->files != 0 ? call.me->files : caller.process.block;
     const NewProcess made = {
-        program,          caller.process.pid, 0,    caller.process.priority, ~u64{0},
+        program,          caller.process.pid, 0,    load_relaxed(&caller.process.priority), ~u64{0},
         wanted.arguments, wanted.environment, files};
     Errno error;
     [[clang::always_inline]] error = make_process(m, made, index);
@@ -209,7 +209,7 @@ Found take_zombie(const Caller& caller, u32 pid, Ended& ended) {
             m.process(child.previous_sibling - 1).next_sibling = child.next_sibling;
         else
             store_relaxed(&process.first_zombie, child.next_sibling);
-        ended = ended_as(child.pid, child.ending);
+        ended = ended_as(child.pid, load_relaxed(&child.ending));
         was_last = process.first_child == 0 && process.first_zombie == 0;
     }
     reap(m, index);

@@ -13,9 +13,9 @@ void note_spare_taken(const Machine& m, ProgramEntry& program) {
     fetch_add(&program.spare_count, ~u32{0});
     fetch_add(&m.header->spare_pages, u64{0} - slot_pages(program));
 }
-// A page, or 0; early (arena.h).
+// A page, or 0.
 u64 take_spare(const Machine& m, ProgramEntry& program, u64& list) {
-    const u32 page = pop<true>(&list, [&](u32 first) { return slot_words(m, first); });
+    const u32 page = pop(&list, [&](u32 first) { return slot_words(m, first); });
     if (page != 0) note_spare_taken(m, program);
     return page;
 }
@@ -37,7 +37,6 @@ bool give_spares(const Machine& m) {
             continue;
         for (u64& list : program.spares)
             while (const u64 page = take_spare(m, program, list)) {
-                atomic_fence();
                 PageAllocator(m).give(page, slot_pages(program));
                 if (++given == at_once) return true;
             }
@@ -45,7 +44,7 @@ bool give_spares(const Machine& m) {
     return given != 0;
 }
 
-// A page, or 0; early (arena.h). What a slot held that was in use before is known (prepare_task); a
+// A page, or 0. What a slot held that was in use before is known (prepare_task); a
 // new one can hold anything.
 u64 take_slot(const Machine& m, ProgramEntry& program, bool& is_new) {
     is_new = false;
@@ -113,13 +112,15 @@ bool count_out(const Machine& m) {
     return fetch_add(&m.header->alive, ~u32{0}) == 1;
 }
 
+// The list is the process's lock's. But its first task is there before anybody takes the lock, and
+// who ends a process may come so late that the entry is another's: it reads what it finds.
 void link_task(const Machine& m, u32 index) {
     TaskEntry& task = m.task(index);
     ProcessEntry& process = m.process(task.process);
     task.previous_of_process = 0;
-    task.next_of_process = process.first_task;
+    store_relaxed(&task.next_of_process, process.first_task);
     if (process.first_task != 0) m.task(process.first_task - 1).previous_of_process = index + 1;
-    process.first_task = index + 1;
+    store_relaxed(&process.first_task, index + 1);
     store_relaxed(&process.tasks, process.tasks + 1);
 }
 void unlink_task(const Machine& m, u32 index) {
@@ -128,9 +129,9 @@ void unlink_task(const Machine& m, u32 index) {
     if (task.next_of_process != 0)
         m.task(task.next_of_process - 1).previous_of_process = task.previous_of_process;
     if (task.previous_of_process != 0)
-        m.task(task.previous_of_process - 1).next_of_process = task.next_of_process;
+        store_relaxed(&m.task(task.previous_of_process - 1).next_of_process, task.next_of_process);
     else
-        process.first_task = task.next_of_process;
+        store_relaxed(&process.first_task, task.next_of_process);
     store_relaxed(&process.tasks, process.tasks - 1);
 }
 
@@ -198,6 +199,7 @@ bool take_kept_parts(const Machine& m, const NewProcess& wanted, u32 string_byte
         slot(&program.spares[spare_shard(program)]), block(free_blocks(p, sizeof(ProcessBlock))),
         descriptors(free_blocks(p, ResidentBlocks::descriptor_bytes)),
         strings(free_blocks(p, string_bytes));
+    acquire_fence();  // pairs with push_chain: what their last owners did to them is done
     entry.look([&](u32 i) { return &m.process(i - 1).next_free; });
     task.look([&](u32 i) { return &m.task(i - 1).next_free; });
     slot.look([&](u32 page) { return slot_words(m, page); });
@@ -218,7 +220,6 @@ bool take_kept_parts(const Machine& m, const NewProcess& wanted, u32 string_byte
     parts.blocks = {take_popped(p, block, sizeof(ProcessBlock)),
                     take_popped(p, descriptors, ResidentBlocks::descriptor_bytes),
                     string_bytes == 0 ? 0 : take_popped(p, strings, string_bytes), string_bytes};
-    atomic_fence();  // what their last owners did to them is done
 }
 
 // Nobody else has seen them.
@@ -259,14 +260,15 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     store_relaxed(&process.pid, pid);
     process.first_child = process.first_zombie = 0;
     process.quiet = process.on_lanes = process.held = process.had_children = 0;
-    process.first_task = first + 1;
+    store_relaxed(&process.first_task, first + 1);
     store_relaxed(&process.tasks, u32{1});
     store_relaxed(&process.parent, wanted.parent);
     process.next_sibling = process.previous_sibling = 0;
     process.program = wanted.program;
     process.block = block;
     process.request = wanted.request;
-    process.priority = wanted.priority < priorities ? wanted.priority : normal_priority;
+    store_relaxed(&process.priority,
+                  wanted.priority < priorities ? wanted.priority : u32{normal_priority});
     process.next_tid = 0;
     process.is_raw = is_new;
     process.slot_at = page << page_shift;
@@ -287,7 +289,8 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     task.call = 0;
     task.is_fresh = is_new ? slot_is_new : slot_is_used;
     task.frames = 0;
-    task.next_of_process = task.previous_of_process = 0;
+    store_relaxed(&task.next_of_process, u32{0});
+    task.previous_of_process = 0;
     store_relaxed(&m.deadline(first), no_deadline);
     return Errno::success;
 }
@@ -348,12 +351,15 @@ bool claim_end(ProcessEntry& process, u32 pid, Ending ending, u32 code) {
 }
 
 [[gnu::noinline]] bool end_all_tasks(const Machine& m, u32 pid, Ending ending, u32 code) {
-    ProcessEntry& process = m.process(pid_index(m, pid));
+    const u32 index = pid_index(m, pid);
+    ProcessEntry& process = m.process(index);
     if (!claim_end(process, pid, ending, code)) return false;
-    // Those on lanes or in queues see it there.
+    // Those on lanes or in queues see it there. By now the entry may be another's, and the task.
     Lock lock(&process.lock);
-    for (u32 at = process.first_task; at != 0; at = m.task(at - 1).next_of_process)
-        unblock(m, at - 1, Wake::ended, [&] { return is_ending(process); });
+    for (u32 at = load_relaxed(&process.first_task); at != 0;
+         at = load_relaxed(&m.task(at - 1).next_of_process))
+        unblock(m, at - 1, Wake::ended,
+                [&] { return m.task(at - 1).process == index && is_ending(process); });
     return true;
 }
 
@@ -409,7 +415,7 @@ bool give_end(const Machine& m, u32 parent_index, u64 any, u64 key, const Proces
     const Handle own = m.task(taken - 1).call;
     CallState* call = at_handle<CallState>(m.nobody(), own != 0 ? own : parent.block);
     call->request_at = child.pid;
-    call->progress = child.ending;
+    call->progress = load_relaxed(&child.ending);
     go_on(m, parent, taken - 1);
     return true;
 }
@@ -564,7 +570,6 @@ u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argumen
     const u64 pages = page_count(info.template_words * sizeof(u32));
     const u32 made = take_task_entry(m);
     if (made == 0) return 0;
-    atomic_fence();
     const u64 page = PageAllocator(m).take(pages);
     const Handle call = take_zeroed(p, sizeof(CallState));
     if (page == 0 || call == 0) {

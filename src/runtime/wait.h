@@ -88,8 +88,7 @@ inline bool park(const Machine& m, u32 index, u64 key, u64 deadline, StillWaits 
     Lock lock(&bucket.lock);
     task.wait_key = key;
     task.wake = Wake::none;
-    store_relaxed(&task.bucket, number);
-    store_task_state(task, TaskState::blocked);
+    store_task_state(task, TaskState::blocked, number);
     store_relaxed(&bucket.count, bucket.count + 1);
     atomic_fence();  // pairs with wake's and unblock's
     if (!still_waits()) {
@@ -169,13 +168,12 @@ template <class Condition>
 inline bool take_blocked(const Machine& m, u32 index, Wake why, Condition condition) {
     TaskEntry& task = m.task(index);
     atomic_fence();  // pairs with park's: why it is to go on was written before
-    if (load_task_state(task) != TaskState::blocked) return false;
-    const u32 number = load_relaxed(&task.bucket);
-    WaitBucket& bucket = m.bucket(number);
+    const u32 seen = load_task_word(task);
+    if (task_state_of(seen) != TaskState::blocked) return false;
+    WaitBucket& bucket = m.bucket(seen >> task_state_bits);
+    // Whoever took it out of this bucket had the lock before: then its word is another by now.
     Lock lock(&bucket.lock);
-    if (load_task_state(task) != TaskState::blocked || load_relaxed(&task.bucket) != number ||
-        !condition())
-        return false;
+    if (load_task_word(task) != seen || !condition()) return false;
     take_out(m, bucket, index, why);
     return true;
 }

@@ -65,6 +65,7 @@ inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
 }
 inline void atomic_fence() {}
 inline void release_fence() {}
+inline void acquire_fence() {}
 
 // Guests' memory.
 template <class T>
