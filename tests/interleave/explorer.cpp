@@ -2,6 +2,8 @@
 // again from the start.
 #include "explorer.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,10 +12,19 @@
 #include "../fiber/fiber.h"
 
 namespace gpurun::test {
+
+std::set<SeenSite>* seen_sites = nullptr;
+
 namespace {
 
 constexpr usize stack_bytes = 64 << 10;
-constexpr u32 most_actors = 8, nobody = 31;
+constexpr u32 most_actors = WeakMemory::most_actors, nobody = ~u32{0};
+
+// A choice: an actor, and which of the messages that it may read it reads.
+constexpr u32 ages = WeakMemory::window;
+static_assert(most_actors * ages <= 32);
+u32 actor_of(u32 choice) { return choice / ages; }
+u32 choices_of(u32 actor) { return ((1u << ages) - 1) << actor * ages; }
 
 u64 mix(u64 value) {
     value ^= value >> 32;
@@ -62,6 +73,8 @@ struct Actor {
     const char* operation = "";
     const void* address = nullptr;
     Site site{"", 0};
+    u32 load_size = 0;       // not 0: it is a load, which may return something old
+    bool is_fenced = false;  // there was a fence since its last operation
 
     bool may_look_again() const {
         return std::ranges::any_of(
@@ -85,6 +98,10 @@ public:
     Explorer(const Scene& scene, const ExploreOptions& options) : scene_(scene), options_(options) {
         if (scene.actors.size() > most_actors) std::abort();
         for (const auto& act : scene.actors) actors_.push_back(std::make_unique<Actor>(act));
+        if (!options.stale_loads) return;
+        memory_ = std::make_unique<WeakMemory>(static_cast<u8*>(scene.state), scene.size,
+                                               std::min(scene.size, scene.watched),
+                                               u32(actors_.size()), scene.host);
     }
 
     Exploration explore() {
@@ -100,23 +117,79 @@ public:
 
     // ---- by the actor that runs ----------------------------------------------------
 
-    void before(const char* operation, const void* address, Site site) {
-        if (current_ == nullptr) return;
+    bool is_running() const { return current_ != nullptr; }
+    void before(const char* operation, const void* address, Site site, u32 load_size = 0) {
         current_->operation = operation;
         current_->address = address;
         current_->site = site;
+        current_->load_size = load_size;
         Fiber::yield();
+        current_->is_fenced = false;
     }
     void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
-        if (current_ == nullptr) return;
         if (has_read || old != now) current_->see(address, size, now);
         if (old != now) touch(address);
         has_changed_ |= old != now;
         if (is_told_) tell(address, old, now, has_read);
         if (options_.stops_after_writes && old != now) before("go on", nullptr, current_->site);
     }
+    u64 load(const Operation& what, const void* address, u32 size, Site site) {
+        before(what.name, address, site, size);
+        u64 value = value_at(address, size);
+        if (is_modelled(address)) {
+            value =
+                memory_->load(number(), address, size, what.order, what.scope, what.is_stale, age_);
+            look_for_races(site);
+        }
+        after(address, size, value, value, true);
+        return value;
+    }
+    void store(const Operation& what, void* address, u32 size, u64 value, Site site) {
+        before(what.name, address, site);
+        const u64 old = value_at(address, size);
+        if (is_modelled(address)) {
+            memory_->store(number(), address, size, value, what.order, what.scope);
+            look_for_races(site);
+        } else if (old != value) {
+            std::memcpy(address, &value, size);
+        }
+        after(address, size, old, value, false);
+    }
+    u64 begin_update(const Operation& what, void* address, u32 size, Site site) {
+        before(what.name, address, site);
+        if (!is_modelled(address)) return value_at(address, size);
+        const u64 old = memory_->read_latest(number(), address, size, what.order, what.scope);
+        look_for_races(site);
+        return old;
+    }
+    void end_update(const Operation& what, void* address, u32 size, u64 old, u64 now, bool writes,
+                    Site site) {
+        if (writes && is_modelled(address)) {
+            memory_->update(number(), address, size, now, what.order, what.scope);
+            look_for_races(site);
+        } else if (old != now) {
+            std::memcpy(address, &now, size);
+        }
+        after(address, size, old, now, true);
+    }
+    // Whether another comes between a fence and the operations around it makes no difference, but
+    // between two fences it does.
+    void fence(Fence kind, Site site) {
+        if (!memory_) return;
+        if (current_->is_fenced) before("between fences", nullptr, site);
+        memory_->fence(number(), kind);
+        current_->is_fenced = true;
+        current_->operation = kind == Fence::none ? "no fence" : "fence";
+        current_->site = site;
+        if (is_told_) tell(nullptr, 0, 0, false);
+    }
+    void plain(const void* address, usize size, bool is_write, const void* code) {
+        if (!memory_) return;
+        memory_->plain(number(), address, size, is_write);
+        if (is_told_) tell_plain(address, size, is_write, code);
+        look_for_races(current_->site);
+    }
     void pause(Site site) {
-        if (current_ == nullptr) return;
         current_->pauses = true;
         before("pause", nullptr, site);
         current_->pauses = false;
@@ -137,6 +210,7 @@ public:
     }
     u64 clock() {
         if (scene_.clock == nullptr) return 0;
+        if (current_ == nullptr) return *scene_.clock;
         before("clock", scene_.clock, Site::here());
         after(scene_.clock, 8, *scene_.clock, *scene_.clock, true);
         return *scene_.clock;
@@ -145,11 +219,12 @@ public:
 private:
     // A state on the way to the present one.
     struct Node {
-        u32 choices;  // actors that may go on
+        u32 choices;  // what may happen next
         u32 untried;
         u64 hash;
         double interleavings = 0;
-        u32 last;         // who came here
+        u32 last;         // the actor that came here
+        u32 stale_loads;  // that there may still be
         u32 preemptions;  // so far
         u32 rounds;       // of pausing actors, with nothing changed
         u32 round_left;   // of those who may look again in this round
@@ -158,10 +233,19 @@ private:
 
     // ---- one execution -------------------------------------------------------------
 
+    bool is_modelled(const void* address) const {
+        const u8* state = static_cast<const u8*>(scene_.state);
+        return memory_ && address >= state && address < state + scene_.size;
+    }
+    void look_for_races(Site site) {
+        if (auto problem = memory_->take_problem()) fail(problem->c_str(), site);
+    }
+
     void begin() {
         reset();
+        if (memory_) memory_->begin();
         for (auto& actor : actors_) {
-            actor->pauses = false;
+            actor->pauses = actor->is_fenced = false;
             actor->seen.clear();
             actor->fiber.start(
                 [](void* act) { (*static_cast<const std::function<void()>*>(act))(); },
@@ -172,6 +256,7 @@ private:
     void run(Actor& actor) {
         current_ = &actor;
         actor.fiber.resume();
+        if (actor.fiber.is_over() && memory_) memory_->end_actor(number());
         current_ = nullptr;
         if (!actor.fiber.is_over()) {
             std::span<const u8> live = actor.fiber.live();
@@ -180,13 +265,14 @@ private:
             actor.hash = 0;
         }
     }
-    void step(u32 actor) {
+    void step(u32 choice) {
         has_changed_ = false;
         result_.steps++;
-        run(*actors_[actor]);
+        age_ = choice % ages;
+        run(*actors_[actor_of(choice)]);
     }
 
-    u64 state_hash(const Node& node) const {
+    u64 state_hash(const Node& node) {
         u64 hash = live_lines_.size();
         const u8* state = static_cast<const u8*>(scene_.state);
         for (usize line : live_lines_) {
@@ -201,42 +287,59 @@ private:
         }
         hash = mix(hash ^ (u64(node.rounds) << 32 | node.round_left));
         if (options_.preemptions) hash = mix(hash ^ (u64(node.preemptions) << 32 | node.last));
+        if (memory_) {
+            for (const auto& actor : actors_) hash = mix(hash + actor->is_fenced);
+            hash = mix(hash ^ memory_->hash(node.stale_loads != 0)) + node.stale_loads;
+        }
         return hash;
     }
 
-    // The present state, come to from `from` by a step of `last`; null: the first.
+    // The present state, come to from `from` by the choice `last`; null: the first.
     Node look(const Node* from, u32 last) {
         Node node{};
-        node.last = last;
-        u32 alive = 0;
+        node.last = from != nullptr ? actor_of(last) : nobody;
+        u32 alive = 0, ready = 0;
         for (u32 i = 0; i < actors_.size(); i++) {
             const Actor& actor = *actors_[i];
             if (actor.fiber.is_over()) continue;
             alive |= 1u << i;
-            if (!actor.pauses || actor.may_look_again()) node.choices |= 1u << i;
+            if (!actor.pauses || actor.may_look_again()) ready |= 1u << i;
         }
+        node.stale_loads = options_.stale_loads.value_or(0);
         if (from != nullptr) {
             node.preemptions = from->preemptions;
+            node.stale_loads = from->stale_loads - (last % ages != 0);
             node.rounds = has_changed_ ? 0 : from->rounds;
-            node.round_left = has_changed_ ? 0 : from->round_left & ~(1u << last);
+            node.round_left = has_changed_ ? 0 : from->round_left & ~(1u << node.last);
         }
-        if (node.choices == 0 && alive != 0) {
+        if (ready == 0 && alive != 0) {
             // All pause. Who has done so for a while may do something else.
             if ((node.round_left &= alive) == 0) {
                 node.rounds++;
                 node.round_left = alive;
             }
-            if (node.rounds <= options_.patience) node.choices = node.round_left & -node.round_left;
+            if (node.rounds <= options_.patience) ready = node.round_left & -node.round_left;
         }
         // An actor that could go on is only interrupted so often.
         if (options_.preemptions && from != nullptr) {
-            if (from->last != last && from->choices >> from->last & 1) node.preemptions++;
-            if (node.preemptions >= *options_.preemptions && node.choices >> last & 1)
-                node.choices = 1u << last;
+            if (from->last != node.last && from->last != nobody &&
+                (from->choices & choices_of(from->last)) != 0)
+                node.preemptions++;
+            if (node.preemptions >= *options_.preemptions && ready >> node.last & 1)
+                ready = 1u << node.last;
         }
+        for (u32 i = 0; i < actors_.size(); i++)
+            if (ready >> i & 1) node.choices |= ages_of(i, node.stale_loads != 0) << i * ages;
         node.untried = node.choices;
         is_stuck_ = node.choices == 0 && alive != 0;
         return node;
+    }
+    // Which messages the actor's next operation may read: a bit for each.
+    u32 ages_of(u32 number, bool may_be_stale) {
+        const Actor& actor = *actors_[number];
+        if (!may_be_stale || actor.pauses || actor.load_size == 0 || !is_modelled(actor.address))
+            return 1;
+        return (1u << memory_->choices(number, actor.address, actor.load_size)) - 1;
     }
 
     // ---- the search ----------------------------------------------------------------
@@ -245,7 +348,7 @@ private:
         begin();
         bool is_here = true;  // at the last node of the way
         way_.clear();
-        arrive(nullptr, nobody);
+        arrive(nullptr, 0);
         while (!way_.empty() && !result_.failure) {
             Node& node = way_.back();
             if (node.untried == 0) {
@@ -344,6 +447,7 @@ private:
         int length = std::snprintf(line, sizeof line, "%-12s %-20s", name_of(number()).c_str(),
                                    actor.operation);
         trace_.append(line, usize(length));
+        if (address != nullptr && actor.load_size != 0 && age_ != 0) trace_ += " (old)";
         if (address != nullptr) {
             s64 offset = static_cast<const u8*>(address) - static_cast<const u8*>(scene_.state);
             length = std::snprintf(line, sizeof line, " state+0x%llx", (unsigned long long)offset);
@@ -360,12 +464,34 @@ private:
         trace_.append(line, usize(length));
     }
 
+    // An access to the word that the actors raced for: where in the program, for addr2line.
+    void tell_plain(const void* address, usize size, bool is_write, const void* code) {
+        const usize offset =
+            usize(static_cast<const u8*>(address) - static_cast<u8*>(scene_.state));
+        const usize raced = memory_->raced_at();
+        if (raced + 4 <= offset || raced >= offset + size) return;
+        Dl_info where{};
+        dladdr(code, &where);
+        char line[256];
+        const int length = std::snprintf(
+            line, sizeof line, "%-12s plain %-14s state+0x%llx, %llu bytes  (program+0x%llx)\n",
+            name_of(number()).c_str(), is_write ? "write" : "read", (unsigned long long)offset,
+            (unsigned long long)size,
+            (unsigned long long)(static_cast<const u8*>(code) -
+                                 static_cast<const u8*>(where.dli_fbase)));
+        trace_.append(line, usize(length));
+    }
+
+    static std::string choice_text(u32 choice) {
+        const std::string text = std::to_string(actor_of(choice));
+        return choice % ages == 0 ? text : text + "-" + std::to_string(choice % ages);
+    }
     static std::string schedule_text(const std::vector<u32>& choices) {
         std::string text;
         for (usize i = 0; i < choices.size();) {
             usize end = i;
             while (end < choices.size() && choices[end] == choices[i]) end++;
-            text += (text.empty() ? "" : " ") + std::to_string(choices[i]);
+            text += (text.empty() ? "" : " ") + choice_text(choices[i]);
             if (end - i > 1) text += "*" + std::to_string(end - i);
             i = end;
         }
@@ -374,17 +500,18 @@ private:
     void follow(const std::string& schedule) {
         is_told_ = true;
         begin();
-        Node node = look(nullptr, nobody);
+        Node node = look(nullptr, 0);
         const char* at = schedule.c_str();
         for (char* end = nullptr; *at != 0 && !problem_ && !is_stuck_; at = end) {
-            u32 actor = u32(std::strtoul(at, &end, 10)), times = 1;
+            u32 actor = u32(std::strtoul(at, &end, 10)), age = 0, times = 1;
+            if (*end == '-') age = u32(std::strtoul(end + 1, &end, 10));
             if (*end == '*') times = u32(std::strtoul(end + 1, &end, 10));
-            if (end == at || actor >= actors_.size()) break;
+            if (end == at || actor >= actors_.size() || age >= ages) break;
             for (; times > 0 && !problem_ && !is_stuck_; times--) {
                 if (actors_[actor]->fiber.is_over()) break;
-                way_choices_.push_back(actor);
-                step(actor);
-                node = look(&node, actor);
+                way_choices_.push_back(actor * ages + age);
+                step(way_choices_.back());
+                node = look(&node, way_choices_.back());
             }
             while (*end == ' ') end++;
         }
@@ -434,6 +561,8 @@ private:
     std::vector<u32> live_lines_;
     std::vector<std::unique_ptr<Actor>> actors_;
     Actor* current_ = nullptr;
+    std::unique_ptr<WeakMemory> memory_;
+    u32 age_ = 0;  // which message the present step's load reads
     bool has_changed_ = false, is_stuck_ = false, is_told_ = false;
     std::optional<std::string> problem_;
     std::string trace_;
@@ -443,16 +572,65 @@ private:
     Exploration result_;
 };
 
+bool is_running() { return exploring != nullptr && exploring->is_running(); }
+
+Mutant mutant;
+bool is_mutated = false;
+
+bool is_at(const Mutant& one, const char* name, Site site) {
+    return is_mutated && one.line == site.line && one.file == site.file && one.operation == name;
+}
+Operation weakened(Operation what, Site site) {
+    if (seen_sites != nullptr) seen_sites->insert({what.name, site.file, site.line});
+    if (!is_at(mutant, what.name, site)) return what;
+    switch (mutant.change) {
+        case Change::no_acquire: what.order = Order(u8(what.order) & ~u8(Order::acquire)); break;
+        case Change::no_release: what.order = Order(u8(what.order) & ~u8(Order::release)); break;
+        case Change::device_scope: what.scope = Scope::device; break;
+        default: break;
+    }
+    return what;
+}
+
 }  // namespace
 
-void before(const char* operation, const void* address, Site site) {
-    if (exploring) exploring->before(operation, address, site);
+void mutate(const Mutant* one) {
+    is_mutated = one != nullptr;
+    if (is_mutated) mutant = *one;
 }
-void after(const void* address, u32 size, u64 old, u64 now, bool has_read) {
-    if (exploring) exploring->after(address, size, old, now, has_read);
+u64 load(const Operation& what, const void* address, u32 size, Site site) {
+    if (!is_running()) return value_at(address, size);
+    return exploring->load(weakened(what, site), address, size, site);
+}
+void store(const Operation& what, void* address, u32 size, u64 value, Site site) {
+    if (!is_running())
+        std::memcpy(address, &value, size);
+    else
+        exploring->store(weakened(what, site), address, size, value, site);
+}
+u64 begin_update(const Operation& what, void* address, u32 size, Site site) {
+    if (!is_running()) return value_at(address, size);
+    return exploring->begin_update(weakened(what, site), address, size, site);
+}
+void end_update(const Operation& what, void* address, u32 size, u64 old, u64 now, bool writes,
+                Site site) {
+    if (!is_running())
+        std::memcpy(address, &now, size);
+    else
+        exploring->end_update(weakened(what, site), address, size, old, now, writes, site);
+}
+void fence(const char* name, Fence kind, Site site) {
+    if (!is_running()) return;
+    if (seen_sites != nullptr) seen_sites->insert({name, site.file, site.line});
+    if (is_at(mutant, name, site))
+        kind = mutant.change == Change::no_fence ? Fence::none : Fence::acq_rel;
+    exploring->fence(kind, site);
+}
+void plain(const void* address, usize size, bool is_write, const void* code) {
+    if (is_running()) exploring->plain(address, size, is_write, code);
 }
 void pause_actor(Site site) {
-    if (exploring) exploring->pause(site);
+    if (is_running()) exploring->pause(site);
 }
 u32 actor_number() { return exploring ? exploring->number() : 0; }
 u64 explored_clock() { return exploring ? exploring->clock() : 0; }
@@ -464,7 +642,8 @@ void fail(const char* message, Site site) {
 // Of the schedules that fail, one with the fewest interruptions is told: it is the easiest to read.
 Exploration explore(const Scene& scene, const ExploreOptions& options) {
     Exploration all = Explorer(scene, options).explore();
-    if (!all.failure || !options.schedule.empty() || options.preemptions) return all;
+    if (!all.failure || !options.explains || !options.schedule.empty() || options.preemptions)
+        return all;
     for (u32 preemptions = 0; preemptions < 8; preemptions++) {
         ExploreOptions fewer = options;
         fewer.preemptions = preemptions;

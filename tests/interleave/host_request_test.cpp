@@ -67,28 +67,33 @@ void ask_once(Asking& s) {
     ask(s);
     store_shared(&s.is_over, 1u);
 }
-void kill_1(Asking& s) { end_all_tasks(s.m.machine(), s.m.processes[1].pid, Ending::killed, 9); }
+void kill_1(Asking& s) {
+    end_all_tasks(s.m.machine(), SmallMachine::entries + 1, Ending::killed, 9);
+}
 
-TEST(HostRequest, IsAnswered) {
+EXPLORING_TEST(HostRequest, IsAnswered) {
     ExploreOptions options;
     options.stops_after_writes = true;
-    expect_right("a task asks", explore(Scenario<Asking>{.begin = begin_asking,
-                                                         .actors = {ask_once, serve},
-                                                         .at_end =
-                                                             [](Asking& s) {
-                                                                 REQUIRE(s.answers == 1);
-                                                                 s.m.nothing_waits();
-                                                             }},
-                                        options));
+    check("a task asks",
+          Scenario<Asking>{.begin = begin_asking,
+                           .actors = {ask_once, serve},
+                           .at_end =
+                               [](Asking& s) {
+                                   REQUIRE(s.answers == 1);
+                                   s.m.nothing_waits();
+                               },
+                           .watched = SmallMachine::watched},
+          options);
 }
-TEST(HostRequest, IsAnsweredOrKilled) {
-    expect_right("a task asks and is killed",
-                 explore(Scenario<Asking>{.begin = begin_asking,
-                                          .actors = {ask_once, serve, kill_1},
-                                          .at_end = [](Asking& s) { s.m.nothing_waits(); }}));
+EXPLORING_TEST(HostRequest, IsAnsweredOrKilled) {
+    check("a task asks and is killed",
+          Scenario<Asking>{.begin = begin_asking,
+                           .actors = {ask_once, serve, kill_1},
+                           .at_end = [](Asking& s) { s.m.nothing_waits(); },
+                           .watched = SmallMachine::watched});
 }
 // Another process gets the entries of the one that was killed, and sleeps.
-TEST(HostRequest, AnswersAreForThoseWhoAsked) {
+EXPLORING_TEST(HostRequest, AnswersAreForThoseWhoAsked) {
     auto act = [](Asking& s) {
         ask(s);
         if (load_task_state(s.m.tasks[1]) != TaskState::free) return store_shared(&s.is_over, 1u);
@@ -101,16 +106,17 @@ TEST(HostRequest, AnswersAreForThoseWhoAsked) {
         REQUIRE(load_task_state(s.m.tasks[1]) == TaskState::blocked);
         store_shared(&s.is_over, 1u);
     };
-    expect_right("a task asks and is killed, another has its entry; interrupted 3 times",
-                 explore(Scenario<Asking>{.begin = begin_asking,
-                                          .actors = {act, serve, kill_1},
-                                          .at_end =
-                                              [](Asking& s) {
-                                                  if (s.m.header.blocked_tasks == 0) return;
-                                                  REQUIRE(s.m.tasks[1].state == TaskState::blocked);
-                                                  REQUIRE(!s.m.block_of(1)->request_failed);
-                                              }},
-                         interrupted(3)));
+    check("a task asks and is killed, another has its entry; interrupted 3 times",
+          Scenario<Asking>{.begin = begin_asking,
+                           .actors = {act, serve, kill_1},
+                           .at_end =
+                               [](Asking& s) {
+                                   if (s.m.header.blocked_tasks == 0) return;
+                                   REQUIRE(load_task_state(s.m.tasks[1]) == TaskState::blocked);
+                                   REQUIRE(!s.m.block_of(1)->request_failed);
+                               },
+                           .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 }  // namespace

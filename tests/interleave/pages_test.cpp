@@ -2,11 +2,9 @@
 // are there again in the end, in one piece.
 #include "runtime/pages.h"
 
-#include <gtest/gtest.h>
+#include <cstddef>
 
-#include <cstdio>
-
-#include "explorer.h"
+#include "scenarios.h"
 
 namespace gpurun::test {
 namespace {
@@ -73,7 +71,7 @@ void all_are_there(Pages& s) {
     REQUIRE(s.take(1) == 0);
 }
 
-TEST(PageAllocator, HandsOutAPageOnce) {
+EXPLORING_TEST(PageAllocator, HandsOutAPageOnce) {
     struct {
         const char* name;
         std::vector<Scenario<Pages>::Act> actors;
@@ -86,12 +84,12 @@ TEST(PageAllocator, HandsOutAPageOnce) {
     for (const auto& one : cases) {
         ExploreOptions options;
         options.stops_after_writes = one.actors.size() == 2;
-        Exploration found = explore(
-            Scenario<Pages>{.begin = begin_pages, .actors = one.actors, .at_end = all_are_there},
-            options);
-        std::printf("%s: %s\n", one.name, found.to_string().c_str());
-        EXPECT_FALSE(found.failure);
-        EXPECT_EQ(found.cycles, 0u);
+        check(one.name,
+              Scenario<Pages>{.begin = begin_pages,
+                              .actors = one.actors,
+                              .at_end = all_are_there,
+                              .watched = offsetof(Pages, is_had)},
+              options);
     }
 }
 

@@ -125,54 +125,58 @@ void write_four(Piped& s) {
     s.close(2);
 }
 
-TEST(Pipe, BringsBytesAndItsEnd) {
-    expect_right("a write of 2 bytes, read to the end",
-                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
-                                         .actors = {read_to_the_end, write_two<2>},
-                                         .at_end =
-                                             [](Piped& s) {
-                                                 REQUIRE(s.got_count == 2);
-                                                 REQUIRE(std::memcmp(s.got, "ab", 2) == 0);
-                                                 s.all_is_given_back();
-                                             }}));
-    expect_right("writes of 2 and 1 bytes, read to the end, interrupted 3 times",
-                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
-                                         .actors = {read_to_the_end, write_ab_c},
-                                         .at_end =
-                                             [](Piped& s) {
-                                                 REQUIRE(s.got_count == 3);
-                                                 REQUIRE(std::memcmp(s.got, "abc", 3) == 0);
-                                                 s.all_is_given_back();
-                                             }},
-                         interrupted(3)));
+EXPLORING_TEST(Pipe, BringsBytesAndItsEnd) {
+    check("a write of 2 bytes, read to the end",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+                          .actors = {read_to_the_end, write_two<2>},
+                          .at_end =
+                              [](Piped& s) {
+                                  REQUIRE(s.got_count == 2);
+                                  REQUIRE(std::memcmp(s.got, "ab", 2) == 0);
+                                  s.all_is_given_back();
+                              },
+                          .watched = SmallMachine::watched});
+    check("writes of 2 and 1 bytes, read to the end, interrupted 3 times",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+                          .actors = {read_to_the_end, write_ab_c},
+                          .at_end =
+                              [](Piped& s) {
+                                  REQUIRE(s.got_count == 3);
+                                  REQUIRE(std::memcmp(s.got, "abc", 3) == 0);
+                                  s.all_is_given_back();
+                              },
+                          .watched = SmallMachine::watched},
+          interrupted(3));
 }
-TEST(Pipe, WaitsForRoom) {
-    expect_right("a write of 4 bytes where 2 have room, and one read",
-                 explore(Scenario<Piped>{.begin =
-                                             [](Piped& s) {
-                                                 s.begin(1);
-                                                 s.fill_up(2);
-                                             },
-                                         .actors = {read_once, write_four},
-                                         .at_end =
-                                             [](Piped& s) {
-                                                 REQUIRE(std::memcmp(s.got, "xxxx", 4) == 0);
-                                                 s.all_is_given_back();
-                                             }}));
+EXPLORING_TEST(Pipe, WaitsForRoom) {
+    check("a write of 4 bytes where 2 have room, and one read",
+          Scenario<Piped>{.begin =
+                              [](Piped& s) {
+                                  s.begin(1);
+                                  s.fill_up(2);
+                              },
+                          .actors = {read_once, write_four},
+                          .at_end =
+                              [](Piped& s) {
+                                  REQUIRE(std::memcmp(s.got, "xxxx", 4) == 0);
+                                  s.all_is_given_back();
+                              },
+                          .watched = SmallMachine::watched});
 }
-TEST(Pipe, IsBrokenWhereNobodyReads) {
-    expect_right("a write that waits for room until the reader closes",
-                 explore(Scenario<Piped>{.begin =
-                                             [](Piped& s) {
-                                                 s.begin(1);
-                                                 s.fill_up(2);
-                                             },
-                                         .actors = {do_not_read, write_four},
-                                         .at_end =
-                                             [](Piped& s) {
-                                                 REQUIRE(s.errors[2] == u32(Errno::pipe));
-                                                 s.all_is_given_back();
-                                             }}));
+EXPLORING_TEST(Pipe, IsBrokenWhereNobodyReads) {
+    check("a write that waits for room until the reader closes",
+          Scenario<Piped>{.begin =
+                              [](Piped& s) {
+                                  s.begin(1);
+                                  s.fill_up(2);
+                              },
+                          .actors = {do_not_read, write_four},
+                          .at_end =
+                              [](Piped& s) {
+                                  REQUIRE(s.errors[2] == u32(Errno::pipe));
+                                  s.all_is_given_back();
+                              },
+                          .watched = SmallMachine::watched});
 }
 void poll_to_the_end(Piped& s) {
     REQUIRE(s.poll() >= 1);  // it may come between the two
@@ -180,29 +184,32 @@ void poll_to_the_end(Piped& s) {
 }
 void only_close(Piped& s) { s.close(2); }
 
-TEST(Pipe, WakesWhoPollsSeveral) {
-    expect_right("a write of 2 bytes to a pipe that is polled, interrupted 4 times",
-                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
-                                         .actors = {poll_to_the_end, write_two<2>},
-                                         .at_end = [](Piped& s) { s.all_is_given_back(); }},
-                         interrupted(4)));
-    expect_right("the only writer of a pipe that is polled closes",
-                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
-                                         .actors = {poll_to_the_end, only_close},
-                                         .at_end = [](Piped& s) { s.all_is_given_back(); }}));
+EXPLORING_TEST(Pipe, WakesWhoPollsSeveral) {
+    check("a write of 2 bytes to a pipe that is polled, interrupted 4 times",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
+                          .actors = {poll_to_the_end, write_two<2>},
+                          .at_end = [](Piped& s) { s.all_is_given_back(); },
+                          .watched = SmallMachine::watched},
+          interrupted(4));
+    check("the only writer of a pipe that is polled closes",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin_polled(); },
+                          .actors = {poll_to_the_end, only_close},
+                          .at_end = [](Piped& s) { s.all_is_given_back(); },
+                          .watched = SmallMachine::watched});
 }
-TEST(Pipe, DoesNotTearWhatTwoWrite) {
-    expect_right("2 writers, interrupted twice",
-                 explore(Scenario<Piped>{.begin = [](Piped& s) { s.begin(2); },
-                                         .actors = {read_to_the_end, write_two<2>, write_two<3>},
-                                         .at_end =
-                                             [](Piped& s) {
-                                                 REQUIRE(s.got_count == 4);
-                                                 REQUIRE(std::memcmp(s.got, "abcd", 4) == 0 ||
-                                                         std::memcmp(s.got, "cdab", 4) == 0);
-                                                 s.all_is_given_back();
-                                             }},
-                         interrupted(2)));
+EXPLORING_TEST(Pipe, DoesNotTearWhatTwoWrite) {
+    check("2 writers, interrupted twice",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin(2); },
+                          .actors = {read_to_the_end, write_two<2>, write_two<3>},
+                          .at_end =
+                              [](Piped& s) {
+                                  REQUIRE(s.got_count == 4);
+                                  REQUIRE(std::memcmp(s.got, "abcd", 4) == 0 ||
+                                          std::memcmp(s.got, "cdab", 4) == 0);
+                                  s.all_is_given_back();
+                              },
+                          .watched = SmallMachine::watched},
+          interrupted(2), {.preemptions = 1});
 }
 
 }  // namespace

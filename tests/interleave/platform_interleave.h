@@ -1,6 +1,9 @@
 // The host as a platform for the explorer: as platform_host.h, but whatever is done to shared
-// memory or to a guest's by atomic instructions is a point where another actor may go on.
+// memory or to a guest's by atomic instructions is a point where another actor may go on, and has
+// the order and the scope that it has on a GPU.
 #pragma once
+
+#include <type_traits>
 
 #include "explorer.h"
 
@@ -38,6 +41,11 @@
 #define atomic_cmpxchg host_atomic_cmpxchg
 #define atomic_fence host_atomic_fence
 #define release_fence host_release_fence
+#define acquire_fence host_acquire_fence
+#define load_bytes host_load_bytes
+#define store_bytes host_store_bytes
+#define do_part host_do_part
+#define copy_system host_copy_system
 #include "runtime/platform_host.h"
 #undef load_shared
 #undef store_shared
@@ -72,9 +80,17 @@
 #undef atomic_cmpxchg
 #undef atomic_fence
 #undef release_fence
+#undef acquire_fence
+#undef load_bytes
+#undef store_bytes
+#undef do_part
+#undef copy_system
 
 namespace gpurun::rt {
 
+using test::Fence;
+using test::Order;
+using test::Scope;
 using test::Site;
 
 [[noreturn]] inline void check_failed(const char* file, u32 line, u32 process, u32 detail) {
@@ -85,32 +101,165 @@ using test::Site;
     abort();  // outside of explorations
 }
 
-// `update(old)` is what is there afterwards.
-template <class T, class F>
-inline T operate(const char* name, T* p, bool reads, Site site, F update) {
-    test::before(name, p, site);
-    const T old = *p, now = update(old);
-    if (old != now) *p = now;
-    test::after(p, sizeof(T), u64(old), u64(now), reads);
+template <class T>
+using Same = std::type_identity_t<T>;  // what is pointed to says which type it is
+
+template <class T>
+inline T load_by(const test::Operation& what, const T* p, Site site) {
+    return T(test::load(what, p, sizeof(T), site));
+}
+// `update(old)` is what is there afterwards, if `writes(old)`.
+template <class T, class Writes, class Update>
+inline T update_by(const test::Operation& what, T* p, Site site, Writes writes, Update update) {
+    const T old = T(test::begin_update(what, p, sizeof(T), site));
+    const bool does = writes(old);
+    test::end_update(what, p, sizeof(T), u64(old), u64(does ? T(update(old)) : old), does, site);
     return old;
 }
 
-}  // namespace gpurun::rt
-
-#include "../fiber/operations.h"
-
-namespace gpurun::rt {
+// ---- system memory -----------------------------------------------------------------
 
 template <class T>
+inline T load_shared(const T* p, Site site = Site::here()) {
+    return load_by({"load_shared", Order::acquire}, p, site);
+}
+template <class T>
+inline T load_relaxed(const T* p, Site site = Site::here()) {
+    return load_by({"load_relaxed"}, p, site);
+}
+inline u32 load_stale(const u32* p, Site site = Site::here()) {
+    return load_by({"load_stale", Order::relaxed, Scope::device, true}, p, site);
+}
+template <class T>
 inline T load_mapped(const T* p, Site site = Site::here()) {
-    return load_shared(p, site);
+    return load_by({"load_mapped", Order::acquire, Scope::system}, p, site);
+}
+template <class T>
+inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
+    test::store({"store_shared", Order::release}, p, sizeof(T), u64(value), site);
+}
+template <class T>
+inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
+    test::store({"store_relaxed"}, p, sizeof(T), u64(value), site);
+}
+template <class T>
+inline void store_released(T* p, Same<T> value, Site site = Site::here()) {
+    test::store({"store_released"}, p, sizeof(T), u64(value), site);
 }
 template <class T>
 inline void store_mapped(T* p, Same<T> value, Site site = Site::here()) {
-    store_shared(p, value, site);
+    test::store({"store_mapped", Order::release, Scope::system}, p, sizeof(T), u64(value), site);
 }
-inline void fence() {}
-inline void ring_bell(u32* bell, Site site = Site::here()) { fetch_add(bell, 1, site); }
+#define GPURUN_COMPARE_EXCHANGE(name, order)                                         \
+    template <class T>                                                               \
+    inline T name(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) { \
+        return update_by(                                                            \
+            {#name, order}, p, site, [=](T old) { return old == expected; },         \
+            [=](T) { return value; });                                               \
+    }
+GPURUN_COMPARE_EXCHANGE(compare_exchange, Order::acq_rel)
+GPURUN_COMPARE_EXCHANGE(compare_exchange_acquire, Order::acquire)
+GPURUN_COMPARE_EXCHANGE(compare_exchange_release, Order::release)
+GPURUN_COMPARE_EXCHANGE(compare_exchange_relaxed, Order::relaxed)
+#undef GPURUN_COMPARE_EXCHANGE
+inline bool always(u64) { return true; }
+template <class T>
+inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
+    return update_by({"exchange", Order::acq_rel}, p, site, always, [=](T) { return value; });
+}
+template <class T>
+inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
+    return update_by({"fetch_add"}, p, site, always, [=](T old) { return T(old + value); });
+}
+inline void atomic_fence(Site site = Site::here()) {
+    test::fence("atomic_fence", Fence::seq_cst, site);
+}
+inline void release_fence(Site site = Site::here()) {
+    test::fence("release_fence", Fence::acq_rel, site);
+}
+inline void acquire_fence(Site site = Site::here()) {
+    test::fence("acquire_fence", Fence::acq_rel, site);
+}
+inline void ring_bell(u32* bell, Site site = Site::here()) {
+    const test::Operation rings{"ring_bell", Order::release, Scope::system};
+    const u32 now = load_by({"load_mapped", Order::acquire, Scope::system}, bell, site) + 1;
+    test::store(rings, bell, sizeof now, now, site);
+}
+
+// ---- guests' memory ----------------------------------------------------------------
+
+// Sequentially consistent, by a fence before and a fence behind it.
+template <class F>
+inline auto between_fences(const char* name, Site site, F f) {
+    test::fence(name, Fence::seq_cst, site);
+    const auto value = f();
+    test::fence(name, Fence::seq_cst, site);
+    return value;
+}
+template <class T>
+inline T atomic_load(const u8* p, Site site = Site::here()) {
+    return between_fences("atomic_load", site, [&] {
+        return load_by({"atomic_load"}, reinterpret_cast<const T*>(p), site);
+    });
+}
+template <class T>
+inline void atomic_store(u8* p, Same<T> value, Site site = Site::here()) {
+    between_fences("atomic_store", site, [&] {
+        test::store({"atomic_store"}, p, sizeof(T), u64(value), site);
+        return 0;
+    });
+}
+#define GPURUN_RMW(name, expression)                                                               \
+    template <class T>                                                                             \
+    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {                         \
+        return between_fences("atomic_rmw_" #name, site, [&] {                                     \
+            return update_by({"atomic_rmw_" #name, Order::acq_rel}, reinterpret_cast<T*>(p), site, \
+                             always, [=]([[maybe_unused]] T old) { return T(expression); });       \
+        });                                                                                        \
+    }
+GPURUN_RMW(add, old + value)
+GPURUN_RMW(sub, old - value)
+GPURUN_RMW(and, old& value)
+GPURUN_RMW(or, old | value)
+GPURUN_RMW(xor, old ^ value)
+GPURUN_RMW(xchg, value)
+#undef GPURUN_RMW
+template <class T>
+inline T atomic_cmpxchg(u8* p, T expected, T replacement, Site site = Site::here()) {
+    return between_fences("atomic_cmpxchg", site, [&] {
+        return update_by(
+            {"atomic_cmpxchg", Order::acq_rel}, reinterpret_cast<T*>(p), site,
+            [=](T old) { return old == expected; }, [=](T) { return replacement; });
+    });
+}
+
+// ---- plain memory ------------------------------------------------------------------
+
+// Copies of sizes that only the program knows are not seen by the compiler's instrumentation.
+inline void note(const void* p, usize size, bool is_write) {
+    if (size != 0) test::plain(p, size, is_write, __builtin_return_address(0));
+}
+template <class T>
+inline T load_bytes(const u8* p) {
+    note(p, sizeof(T), false);
+    return host_load_bytes<T>(p);
+}
+template <class T>
+inline void store_bytes(u8* p, T value) {
+    note(p, sizeof(T), true);
+    host_store_bytes<T>(p, value);
+}
+inline void do_part(const Chore& chore) {
+    note(chore.to, chore.count, true);
+    if (chore.from != nullptr) note(chore.from, chore.count, false);
+    host_do_part(chore);
+}
+inline void copy_system(u8* to, const u8* from, u64 count) {
+    note(to, count, true);
+    note(from, count, false);
+    host_copy_system(to, from, count);
+}
+
 inline void pause(Site site = Site::here()) { test::pause_actor(site); }
 inline void back_off(u32, Site site = Site::here()) { pause(site); }
 inline void sleep_ns(u32, Site site = Site::here()) { test::pause_actor(site); }

@@ -67,37 +67,38 @@ void all_were_heard(Family& s) {
     s.m.nothing_waits();
 }
 
-TEST(Family, AParentHearsOfItsChild) {
+EXPLORING_TEST(Family, AParentHearsOfItsChild) {
     for (auto waits : {wait_for_any, wait_for_2})
-        expect_right("a child ends, its parent waits",
-                     explore(Scenario<Family>{.begin = begin_family<1>,
-                                              .actors = {waits, end<2>},
-                                              .at_end = all_were_heard<2, 1>}));
+        check("a child ends, its parent waits", Scenario<Family>{.begin = begin_family<1>,
+                                                                 .actors = {waits, end<2>},
+                                                                 .at_end = all_were_heard<2, 1>,
+                                                                 .watched = SmallMachine::watched});
 }
-TEST(Family, AParentHearsOfAll) {
-    expect_right("2 children end, their parent waits twice; interrupted twice",
-                 explore(Scenario<Family>{.begin = begin_family<2>,
-                                          .actors = {wait_for_all, end<2>, end<3>},
-                                          .at_end = all_were_heard<5, 2>},
-                         interrupted(2)));
+EXPLORING_TEST(Family, AParentHearsOfAll) {
+    check("2 children end, their parent waits twice; interrupted twice",
+          Scenario<Family>{.begin = begin_family<2>,
+                           .actors = {wait_for_all, end<2>, end<3>},
+                           .at_end = all_were_heard<5, 2>,
+                           .watched = SmallMachine::watched},
+          interrupted(2), {.preemptions = 1});
 }
-TEST(Family, AnOrphanGoesByItself) {
-    expect_right(
-        "parent and child end, interrupted 3 times",
-        explore(Scenario<Family>{.begin =
-                                     [](Family& s) {
-                                         s.m.begin(3);
-                                         s.m.make_child(2, 1);
-                                         s.m.make_child(1, 3);
-                                     },
-                                 .actors = {end<1>, end<2>},
-                                 .at_end =
-                                     [](Family& s) {
-                                         REQUIRE(s.m.processes[2].state == ProcessState::free);
-                                         REQUIRE(s.m.processes[1].state == ProcessState::zombie);
-                                         REQUIRE(s.m.header.alive == 1);
-                                     }},
-                interrupted(3)));
+EXPLORING_TEST(Family, AnOrphanGoesByItself) {
+    check("parent and child end, interrupted 3 times",
+          Scenario<Family>{.begin =
+                               [](Family& s) {
+                                   s.m.begin(3);
+                                   s.m.make_child(2, 1);
+                                   s.m.make_child(1, 3);
+                               },
+                           .actors = {end<1>, end<2>},
+                           .at_end =
+                               [](Family& s) {
+                                   REQUIRE(s.m.processes[2].state == ProcessState::free);
+                                   REQUIRE(s.m.processes[1].state == ProcessState::zombie);
+                                   REQUIRE(s.m.header.alive == 1);
+                               },
+                           .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 // As the mailbox warp does.
@@ -115,58 +116,57 @@ void hear_of_two(Family& s) {
         }
     }
 }
-TEST(Family, TheHostHearsOfAll) {
-    expect_right("2 processes of the host end, interrupted 3 times",
-                 explore(Scenario<Family>{.begin =
-                                              [](Family& s) {
-                                                  s.m.begin(3);
-                                                  s.m.processes[2].parent = host_parent;
-                                                  s.m.processes[3].parent = host_parent;
-                                              },
-                                          .actors = {hear_of_two, end<2>, end<3>},
-                                          .at_end = all_were_heard<5, 2>},
-                         interrupted(3)));
+EXPLORING_TEST(Family, TheHostHearsOfAll) {
+    check("2 processes of the host end, interrupted 3 times",
+          Scenario<Family>{.begin =
+                               [](Family& s) {
+                                   s.m.begin(3);
+                                   s.m.processes[2].parent = host_parent;
+                                   s.m.processes[3].parent = host_parent;
+                               },
+                           .actors = {hear_of_two, end<2>, end<3>},
+                           .at_end = all_were_heard<5, 2>,
+                           .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 // Two tasks that end one after another are given back at once; another process is begun meanwhile.
-TEST(Family, TasksThatEndTogether) {
-    expect_right(
-        "2 tasks end and are given back, entries are taken; interrupted 3 times",
-        explore(Scenario<Family>{.begin = [](Family& s) { s.m.begin(3); },
-                                 .actors = {[](Family& s) {
-                                                const Machine m = s.m.machine();
-                                                EndedTasks ended;
-                                                for (u32 i : {2, 3})
-                                                    end_task(m, i,
-                                                             claim_end(m.process(i), s.pid(i),
-                                                                       Ending::exited, 0),
-                                                             ended);
-                                                give_back(m, ended);
-                                            },
-                                            [](Family& s) {
-                                                const Machine m = s.m.machine();
-                                                const u32 first = take_task_entry(m),
-                                                          second = take_task_entry(m);
-                                                REQUIRE(first == 4 || first == 3);
-                                                REQUIRE(second == 0 || second != first);
-                                                if (second != 0) give_task_entry(m, second);
-                                                give_task_entry(m, first);
-                                            }},
-                                 .at_end =
-                                     [](Family& s) {
-                                         REQUIRE(s.m.header.leaving == 0 && s.m.header.alive == 1);
-                                         u32 seen = 0;
-                                         for (u32 at = u32(s.m.header.free_tasks); at != 0;
-                                              at = s.m.tasks[at - 1].next_free) {
-                                             REQUIRE((seen >> at & 1) == 0);
-                                             seen |= 1u << at;
-                                         }
-                                         for (u32 i = s.m.header.tasks_used + 1;
-                                              i < SmallMachine::entries; i++)
-                                             seen |= 2u << i;
-                                         REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
-                                     }},
-                interrupted(3)));
+EXPLORING_TEST(Family, TasksThatEndTogether) {
+    check("2 tasks end and are given back, entries are taken; interrupted 3 times",
+          Scenario<Family>{
+              .begin = [](Family& s) { s.m.begin(3); },
+              .actors = {[](Family& s) {
+                             const Machine m = s.m.machine();
+                             EndedTasks ended;
+                             for (u32 i : {2, 3})
+                                 end_task(m, i,
+                                          claim_end(m.process(i), s.pid(i), Ending::exited, 0),
+                                          ended);
+                             give_back(m, ended);
+                         },
+                         [](Family& s) {
+                             const Machine m = s.m.machine();
+                             const u32 first = take_task_entry(m), second = take_task_entry(m);
+                             REQUIRE(first == 4 || first == 3);
+                             REQUIRE(second == 0 || second != first);
+                             if (second != 0) give_task_entry(m, second);
+                             give_task_entry(m, first);
+                         }},
+              .at_end =
+                  [](Family& s) {
+                      REQUIRE(s.m.header.leaving == 0 && s.m.header.alive == 1);
+                      u32 seen = 0;
+                      for (u32 at = u32(s.m.header.free_tasks); at != 0;
+                           at = s.m.tasks[at - 1].next_free) {
+                          REQUIRE((seen >> at & 1) == 0);
+                          seen |= 1u << at;
+                      }
+                      for (u32 i = s.m.header.tasks_used + 1; i < SmallMachine::entries; i++)
+                          seen |= 2u << i;
+                      REQUIRE(seen == (2u << 2 | 2u << 3 | 2u << 4));
+                  },
+              .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 // 1 waits for 2, and goes on where that ends if it was off its lane by then; there it starts
@@ -210,47 +210,51 @@ void begin_with_lane(Family& s) {
     s.m.block_of(2)->files = s.m.processes[1].block;
     s.m.block_of(1)->file_users = 2;
 }
-TEST(Family, AParentGoesOnWhereItsChildEnded) {
-    expect_right("a child ends, its parent goes on there",
-                 explore(Scenario<Family>{.begin = begin_with_lane,
-                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>},
-                                          .at_end = [](Family& s) {
-                                              all_were_heard<2, 1>(s);
-                                              REQUIRE(s.m.header.leaving == 0 &&
-                                                      s.m.block_of(1)->file_users == 1);
-                                          }}));
-    expect_right("a child ends, its parent goes on there and starts another",
-                 explore(Scenario<Family>{.begin = begin_with_lane,
-                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<true>},
-                                          .at_end = [](Family& s) {
-                                              const bool another = s.made != 0;
-                                              REQUIRE(s.codes == 2 && s.waits == 1);
-                                              REQUIRE(s.m.header.alive == 1 + another &&
-                                                      s.m.header.ended == 1);
-                                              REQUIRE(s.m.header.leaving == 0);
-                                              REQUIRE(s.m.block_of(1)->file_users == 1 + another);
-                                              s.m.nothing_waits();
-                                          }}));
+EXPLORING_TEST(Family, AParentGoesOnWhereItsChildEnded) {
+    check("a child ends, its parent goes on there",
+          Scenario<Family>{.begin = begin_with_lane,
+                           .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>},
+                           .at_end =
+                               [](Family& s) {
+                                   all_were_heard<2, 1>(s);
+                                   REQUIRE(s.m.header.leaving == 0 &&
+                                           s.m.block_of(1)->file_users == 1);
+                               },
+                           .watched = SmallMachine::watched});
+    check(
+        "a child ends, its parent goes on there and starts another",
+        Scenario<Family>{.begin = begin_with_lane,
+                         .actors = {wait_or_go_on_elsewhere, end_and_go_on<true>},
+                         .at_end =
+                             [](Family& s) {
+                                 const bool another = s.made != 0;
+                                 REQUIRE(s.codes == 2 && s.waits == 1);
+                                 REQUIRE(s.m.header.alive == 1 + another && s.m.header.ended == 1);
+                                 REQUIRE(s.m.header.leaving == 0);
+                                 REQUIRE(s.m.block_of(1)->file_users == 1 + another);
+                                 s.m.nothing_waits();
+                             },
+                         .watched = SmallMachine::watched});
 }
-TEST(Family, AParentIsKilledWhereItsChildEnded) {
-    expect_right("a child ends, its parent goes on there, somebody kills it; interrupted 3 times",
-                 explore(Scenario<Family>{.begin = begin_with_lane,
-                                          .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>,
-                                                     [](Family& s) {
-                                                         end_all_tasks(s.m.machine(), s.pid(1),
-                                                                       Ending::killed, 9);
-                                                     }},
-                                          .at_end =
-                                              [](Family& s) {
-                                                  REQUIRE(s.m.header.leaving == 0);
-                                                  s.m.nothing_waits();
-                                              }},
-                         interrupted(3)));
+EXPLORING_TEST(Family, AParentIsKilledWhereItsChildEnded) {
+    check("a child ends, its parent goes on there, somebody kills it; interrupted 3 times",
+          Scenario<Family>{.begin = begin_with_lane,
+                           .actors = {wait_or_go_on_elsewhere, end_and_go_on<false>,
+                                      [](Family& s) {
+                                          end_all_tasks(s.m.machine(), s.pid(1), Ending::killed, 9);
+                                      }},
+                           .at_end =
+                               [](Family& s) {
+                                   REQUIRE(s.m.header.leaving == 0);
+                                   s.m.nothing_waits();
+                               },
+                           .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 // Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked
 // at it; but 2 is killed meanwhile.
-TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
+EXPLORING_TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
     static constexpr u64 key = 7;
     auto begin = [](Family& s) {
         s.m.begin(3);
@@ -268,47 +272,46 @@ TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
         end_before_turn(m, 2, ended);
         give_back(m, ended);
     };
-    expect_right("2 wait, one is woken, one is killed; interrupted 3 times",
-                 explore(Scenario<Family>{.begin = begin,
-                                          .actors = {[](Family& s) { wake(s.m.machine(), key, 1); },
-                                                     [](Family& s) {
-                                                         end_all_tasks(s.m.machine(), s.pid(2),
-                                                                       Ending::killed, 9);
-                                                     },
-                                                     two, [](Family& s) { s.m.come_back(3); }},
-                                          .at_end = [](Family& s) { s.m.nothing_waits(); }},
-                         interrupted(3)));
+    check("2 wait, one is woken, one is killed; interrupted 3 times",
+          Scenario<Family>{.begin = begin,
+                           .actors = {[](Family& s) { wake(s.m.machine(), key, 1); },
+                                      [](Family& s) {
+                                          end_all_tasks(s.m.machine(), s.pid(2), Ending::killed, 9);
+                                      },
+                                      two, [](Family& s) { s.m.come_back(3); }},
+                           .at_end = [](Family& s) { s.m.nothing_waits(); },
+                           .watched = SmallMachine::watched},
+          interrupted(3));
 }
 
 // 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
 // gets the entry.
-TEST(Family, ASignalIsForOneProcess) {
-    expect_right(
-        "a child ends, its entry is used again, somebody kills it; interrupted twice",
-        explore(Scenario<Family>{
-                    .begin =
-                        [](Family& s) {
-                            s.m.begin(3);
-                            s.m.make_child(2, 1);
-                            s.m.make_child(1, 3);
-                        },
-                    .actors = {[](Family& s) {
-                                   if (s.wait(1, any) != 0) return;
-                                   NewProcess wanted{};
-                                   wanted.program = 1;
-                                   wanted.parent = s.pid(1);
-                                   wanted.fuel = ~u64{0};
-                                   REQUIRE(make_process(s.m.machine(), wanted, s.made) ==
-                                           Errno::success);
-                               },
-                               end<2>,
-                               [](Family& s) {
-                                   const u32 error = s.kill(3, s.pid(2));
-                                   REQUIRE(error == 0 || error == u32(Errno::srch) ||
-                                           error == u32(Errno::perm));
-                               }},
-                    .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); }},
-                interrupted(2)));
+EXPLORING_TEST(Family, ASignalIsForOneProcess) {
+    check("a child ends, its entry is used again, somebody kills it; interrupted twice",
+          Scenario<Family>{
+              .begin =
+                  [](Family& s) {
+                      s.m.begin(3);
+                      s.m.make_child(2, 1);
+                      s.m.make_child(1, 3);
+                  },
+              .actors = {[](Family& s) {
+                             if (s.wait(1, any) != 0) return;
+                             NewProcess wanted{};
+                             wanted.program = 1;
+                             wanted.parent = s.pid(1);
+                             wanted.fuel = ~u64{0};
+                             REQUIRE(make_process(s.m.machine(), wanted, s.made) == Errno::success);
+                         },
+                         end<2>,
+                         [](Family& s) {
+                             const u32 error = s.kill(3, s.pid(2));
+                             REQUIRE(error == 0 || error == u32(Errno::srch) ||
+                                     error == u32(Errno::perm));
+                         }},
+              .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); },
+              .watched = SmallMachine::watched},
+          interrupted(2));
 }
 
 }  // namespace

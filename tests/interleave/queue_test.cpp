@@ -1,23 +1,14 @@
 // The run queue and the lists of free entries: whoever puts in and takes out at the same time, no
 // task is lost and none is had by two.
-#include <gtest/gtest.h>
-
 #include <cstddef>
-#include <cstdio>
 
-#include "explorer.h"
 #include "runtime/machine.h"
+#include "scenarios.h"
 
 namespace gpurun::test {
 namespace {
 
 using namespace rt;
-
-void expect_right(const char* what, const Exploration& found) {
-    std::printf("%s: %s\n", what, found.to_string().c_str());
-    EXPECT_FALSE(found.failure);
-    EXPECT_EQ(found.cycles, 0u);
-}
 
 constexpr u32 queue_slots = 4, most_tasks = 3;  // one more slot than tasks
 
@@ -96,53 +87,59 @@ void take_all(Queued& s) {
     }
 }
 
-TEST(RunQueue, TwoWorkersTakeAndPutBack) {
+EXPLORING_TEST(RunQueue, TwoWorkersTakeAndPutBack) {
     ExploreOptions options;
     options.stops_after_writes = true;
-    expect_right("2 workers, 2 tasks, 2 turns",
-                 explore(Scenario<Queued>{.begin = begin_queue<2>,
-                                          .actors = {work<1, 2>, work<2, 2>},
-                                          .at_end = all_are_queued<2>},
-                         options));
+    check("2 workers, 2 tasks, 2 turns",
+          Scenario<Queued>{.begin = begin_queue<2>,
+                           .actors = {work<1, 2>, work<2, 2>},
+                           .at_end = all_are_queued<2>,
+                           .watched = offsetof(Queued, is_had)},
+          options);
 }
-TEST(RunQueue, RoundsFollowEachOther) {
-    expect_right("2 workers, 3 tasks, 3 turns: more tickets than slots",
-                 explore(Scenario<Queued>{.begin = begin_queue<3>,
-                                          .actors = {work<1, 3>, work<2, 3>},
-                                          .at_end = all_are_queued<3>}));
+EXPLORING_TEST(RunQueue, RoundsFollowEachOther) {
+    check("2 workers, 3 tasks, 3 turns: more tickets than slots",
+          Scenario<Queued>{.begin = begin_queue<3>,
+                           .actors = {work<1, 3>, work<2, 3>},
+                           .at_end = all_are_queued<3>,
+                           .watched = offsetof(Queued, is_had)});
 }
-TEST(RunQueue, ThreeWorkers) {
-    expect_right("3 workers, 2 tasks",
-                 explore(Scenario<Queued>{.begin = begin_queue<2>,
-                                          .actors = {work<1, 1>, work<2, 1>, work<3, 1>},
-                                          .at_end = all_are_queued<2>}));
+EXPLORING_TEST(RunQueue, ThreeWorkers) {
+    check("3 workers, 2 tasks", Scenario<Queued>{.begin = begin_queue<2>,
+                                                 .actors = {work<1, 1>, work<2, 1>, work<3, 1>},
+                                                 .at_end = all_are_queued<2>,
+                                                 .watched = offsetof(Queued, is_had)});
 }
 // One is kept from filling the slot of its ticket, another from emptying it, while a third goes
 // round.
-TEST(RunQueue, NobodyIsLapped) {
-    expect_right("3 workers, one of them quick",
-                 explore(Scenario<Queued>{.begin = begin_queue<2>,
-                                          .actors = {work<1, 1>, work<1, 1>, work<1, 5>},
-                                          .at_end = all_are_queued<2>}));
+EXPLORING_TEST(RunQueue, NobodyIsLapped) {
+    check("3 workers, one of them quick",
+          Scenario<Queued>{.begin = begin_queue<2>,
+                           .actors = {work<1, 1>, work<1, 1>, work<1, 5>},
+                           .at_end = all_are_queued<2>,
+                           .watched = offsetof(Queued, is_had)});
 }
-TEST(RunQueue, TwoBringAndTwoTake) {
-    expect_right("2 bring a task, 2 take one",
-                 explore(Scenario<Queued>{.begin = begin_queue<0>,
-                                          .actors = {bring<0>, bring<1>, take_all<1>, take_all<1>},
-                                          .at_end = all_are_queued<2>}));
+EXPLORING_TEST(RunQueue, TwoBringAndTwoTake) {
+    check("2 bring a task, 2 take one",
+          Scenario<Queued>{.begin = begin_queue<0>,
+                           .actors = {bring<0>, bring<1>, take_all<1>, take_all<1>},
+                           .at_end = all_are_queued<2>,
+                           .watched = offsetof(Queued, is_had)});
 }
-TEST(RunQueue, WaitsForWhatIsBrought) {
-    expect_right("2 bring a task, 1 takes 3 times",
-                 explore(Scenario<Queued>{.begin = begin_queue<1>,
-                                          .actors = {bring<1>, bring<2>, take_all<3>},
-                                          .at_end = all_are_queued<3>}));
+EXPLORING_TEST(RunQueue, WaitsForWhatIsBrought) {
+    check("2 bring a task, 1 takes 3 times",
+          Scenario<Queued>{.begin = begin_queue<1>,
+                           .actors = {bring<1>, bring<2>, take_all<3>},
+                           .at_end = all_are_queued<3>,
+                           .watched = offsetof(Queued, is_had)});
 }
-TEST(RunQueue, FewInterruptionsOfLongRuns) {
-    expect_right("3 workers, 3 tasks, 3 turns, interrupted once",
-                 explore(Scenario<Queued>{.begin = begin_queue<3>,
-                                          .actors = {work<1, 3>, work<2, 3>, work<3, 3>},
-                                          .at_end = all_are_queued<3>},
-                         interrupted(1)));
+EXPLORING_TEST(RunQueue, FewInterruptionsOfLongRuns) {
+    check("3 workers, 3 tasks, 3 turns, interrupted once",
+          Scenario<Queued>{.begin = begin_queue<3>,
+                           .actors = {work<1, 3>, work<2, 3>, work<3, 3>},
+                           .at_end = all_are_queued<3>,
+                           .watched = offsetof(Queued, is_had)},
+          interrupted(1), {.preemptions = 1});
 }
 
 // ---- entries of tables -------------------------------------------------------------
@@ -194,20 +191,22 @@ void begin_entries(Entries& s) {
     s.list &= 0xffffffff;
 }
 
-TEST(TableEntries, AreHadByOne) {
-    expect_right(
-        "2 actors, entries that are used for the first time",
-        explore(Scenario<Entries>{
-            .begin = {}, .actors = {use_two_entries, use_entries<2>}, .at_end = none_is_lost}));
-    expect_right("2 actors, entries from the list",
-                 explore(Scenario<Entries>{.begin = begin_entries,
-                                           .actors = {use_two_entries, use_two_entries},
-                                           .at_end = none_is_lost}));
-    expect_right(
-        "3 actors, entries from the list",
-        explore(Scenario<Entries>{.begin = begin_entries,
-                                  .actors = {use_entries<1>, use_entries<1>, use_two_entries},
-                                  .at_end = none_is_lost}));
+EXPLORING_TEST(TableEntries, AreHadByOne) {
+    check("2 actors, entries that are used for the first time",
+          Scenario<Entries>{.begin = {},
+                            .actors = {use_two_entries, use_entries<2>},
+                            .at_end = none_is_lost,
+                            .watched = offsetof(Entries, is_had)});
+    check("2 actors, entries from the list",
+          Scenario<Entries>{.begin = begin_entries,
+                            .actors = {use_two_entries, use_two_entries},
+                            .at_end = none_is_lost,
+                            .watched = offsetof(Entries, is_had)});
+    check("3 actors, entries from the list",
+          Scenario<Entries>{.begin = begin_entries,
+                            .actors = {use_entries<1>, use_entries<1>, use_two_entries},
+                            .at_end = none_is_lost,
+                            .watched = offsetof(Entries, is_had)});
 }
 
 }  // namespace

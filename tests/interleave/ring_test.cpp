@@ -2,13 +2,11 @@
 // take turns; and whatever a hostile end writes, the other stays within its ring.
 #include "abi/ring.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdio>
+#include <cstddef>
 #include <cstring>
 
-#include "explorer.h"
 #include "runtime/platform.h"
+#include "scenarios.h"
 
 namespace gpurun::test {
 namespace {
@@ -89,17 +87,17 @@ void read_all(Ring& s) {
 }
 void all_were_read(Ring& s) { REQUIRE(s.read_count == messages && s.head == s.tail); }
 
-TEST(Ring, BringsAllInOrder) {
+EXPLORING_TEST(Ring, BringsAllInOrder) {
     for (auto writer : {write_all<false>, write_all<true>}) {
         ExploreOptions options;
         options.stops_after_writes = true;
-        Exploration found = explore(
-            Scenario<Ring>{.begin = {}, .actors = {writer, read_all}, .at_end = all_were_read},
-            options);
-        std::printf("%u messages through %llu bytes: %s\n", messages,
-                    (unsigned long long)ring_bytes, found.to_string().c_str());
-        EXPECT_FALSE(found.failure);
-        EXPECT_EQ(found.cycles, 0u);
+        check("5 messages through 64 bytes",
+              Scenario<Ring>{.begin = {},
+                             .actors = {writer, read_all},
+                             .at_end = all_were_read,
+                             .watched = offsetof(Ring, read),
+                             .host = 1 << 1},
+              options, {.preemptions = 4, .stale_loads = 2});
     }
 }
 

@@ -3,17 +3,15 @@
 // guests' code is not run: actors make the calls.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdio>
 
-#include "explorer.h"
 #include "runtime/growth.h"
 #include "runtime/interp.h"
 #include "runtime/mailbox.h"
 #include "runtime/native.h"
 #include "runtime/processes.h"
+#include "scenarios.h"
 // For what is its own: how tasks block and end. A copy for each test.
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "runtime/scheduler.cpp"
@@ -98,23 +96,24 @@ struct alignas(64) SmallMachine {
     // Process i, with task i on a lane; its descriptors are its actor's.
     void begin_process(u32 i) {
         ProcessEntry& process = processes[i];
-        process.state = ProcessState::alive;
-        process.pid = entries + i;
-        process.ending = process.pid;
+        // As make_process() does: others may look.
+        store_relaxed(reinterpret_cast<u32*>(&process.state), u32(ProcessState::alive));
+        store_relaxed(&process.pid, entries + i);
+        store_relaxed(&process.ending, u64{process.pid});
         process.program = i == 1 ? 0 : 1;
         process.slot_at = u64(i < 4 ? i : 3) << page_shift;
-        process.first_task = i + 1;
-        process.tasks = 1;
+        store_relaxed(&process.first_task, i + 1);
+        store_relaxed(&process.tasks, 1);
         const Process nobody = machine().nobody();
         process.block =
             begin_resident(nobody, {take_block(nobody, sizeof(ProcessBlock)),
                                     take_block(nobody, ResidentBlocks::descriptor_bytes), 0, 0});
         block_of(i)->entry = i;
-        header.alive++;
-        tasks[i].state = TaskState::running;
+        fetch_add(&header.alive, 1);
+        store_task_state(tasks[i], TaskState::running);
         tasks[i].process = i;
         tasks[i].words_at = process.slot_at;
-        deadlines[i] = no_deadline;
+        store_relaxed(&deadlines[i], no_deadline);
         words[i][process_block] = process.block;
         words[i][process_task] = i;
     }
@@ -128,6 +127,9 @@ struct alignas(64) SmallMachine {
     }
 
     // ---- what actors do --------------------------------------------------------------
+
+    // What comes behind is the tests' own.
+    static const usize watched;
 
     // A call of task i, until it is done; what it answers. While it blocks the task is off its
     // lane, and comes back by the run queue of its program, which is its actor's alone.
@@ -192,10 +194,6 @@ struct alignas(64) SmallMachine {
     }
 };
 
-inline void expect_right(const char* what, const Exploration& found) {
-    std::printf("%s: %s\n", what, found.to_string().c_str());
-    EXPECT_FALSE(found.failure);
-    EXPECT_EQ(found.cycles, 0u);
-}
+inline const usize SmallMachine::watched = offsetof(SmallMachine, heap_before);
 
 }  // namespace gpurun::test

@@ -2,23 +2,14 @@
 // ready, and none comes in vain between a task's last look and its sleep.
 #include "runtime/wait.h"
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
-#include <cstdio>
 
-#include "explorer.h"
+#include "scenarios.h"
 
 namespace gpurun::test {
 namespace {
 
 using namespace rt;
-
-void expect_right(const char* what, const Exploration& found) {
-    std::printf("%s: %s\n", what, found.to_string().c_str());
-    EXPECT_FALSE(found.failure);
-    EXPECT_EQ(found.cycles, 0u);
-}
 
 constexpr u32 tasks = 4, queue_slots = 4;  // number 0 is not used
 
@@ -138,98 +129,97 @@ void all_are_awake(Waiting& s) {
         REQUIRE(bucket.lock == 0 && bucket.count == 0 && bucket.first == 0 && bucket.last == 0);
 }
 
-Exploration explore_waiting(std::vector<Scenario<Waiting>::Act> actors,
-                            Scenario<Waiting>::Act at_end) {
+void check_waiting(const char* what, std::vector<Scenario<Waiting>::Act> actors,
+                   Scenario<Waiting>::Act at_end) {
     ExploreOptions options;
     options.stops_after_writes = actors.size() == 2;
-    return explore(
-        Scenario<Waiting>{.begin = begin_waiting, .actors = std::move(actors), .at_end = at_end},
-        options);
+    check(what,
+          Scenario<Waiting>{.begin = begin_waiting,
+                            .actors = std::move(actors),
+                            .at_end = at_end,
+                            .watched = offsetof(Waiting, not_parked)},
+          options);
 }
 
 // ---- tests -------------------------------------------------------------------------
 
-TEST(Wait, NoNotifyIsLost) {
-    expect_right("park and wake", explore_waiting({sleep_once<1>, notify<1>}, all_are_awake<1>));
+EXPLORING_TEST(Wait, NoNotifyIsLost) {
+    check_waiting("park and wake", {sleep_once<1>, notify<1>}, all_are_awake<1>);
 }
-TEST(Wait, TwoAreWokenByOne) {
-    expect_right("2 park, 1 wakes 2",
-                 explore_waiting({sleep_once<1>, sleep_once<2>, notify<2>}, all_are_awake<2>));
+EXPLORING_TEST(Wait, TwoAreWokenByOne) {
+    check_waiting("2 park, 1 wakes 2", {sleep_once<1>, sleep_once<2>, notify<2>}, all_are_awake<2>);
 }
-TEST(Wait, OneIsWokenOnceByTwo) {
-    expect_right("1 parks, 2 wake",
-                 explore_waiting({sleep_once<1>, notify<1>, notify_in_vain}, all_are_awake<1>));
+EXPLORING_TEST(Wait, OneIsWokenOnceByTwo) {
+    check_waiting("1 parks, 2 wake", {sleep_once<1>, notify<1>, notify_in_vain}, all_are_awake<1>);
 }
-TEST(Wait, NoEndIsLost) {
-    expect_right("park and kill", explore_waiting({sleep_once<1>, kill_all}, all_are_awake<1>));
+EXPLORING_TEST(Wait, NoEndIsLost) {
+    check_waiting("park and kill", {sleep_once<1>, kill_all}, all_are_awake<1>);
 }
-TEST(Wait, WokenOrKilled) {
-    expect_right("park, wake and kill",
-                 explore_waiting({sleep_once<1>, notify<1>, kill_all}, all_are_awake<1>));
+EXPLORING_TEST(Wait, WokenOrKilled) {
+    check_waiting("park, wake and kill", {sleep_once<1>, notify<1>, kill_all}, all_are_awake<1>);
 }
-TEST(Wait, WokenOrTimedOut) {
-    expect_right("park, wake and time out",
-                 explore_waiting({sleep_once<1, 50>, notify<1>, run_out<1>}, all_are_awake<1>));
+EXPLORING_TEST(Wait, WokenOrTimedOut) {
+    check_waiting("park, wake and time out", {sleep_once<1, 50>, notify<1>, run_out<1>},
+                  all_are_awake<1>);
 }
-TEST(Wait, TimedOutOrKilled) {
+EXPLORING_TEST(Wait, TimedOutOrKilled) {
     // Whether the clock comes early or late, somebody ends the wait.
-    expect_right("park, time out and kill",
-                 explore_waiting({sleep_once<1, 50>, run_out<1>, kill_all}, all_are_awake<1>));
+    check_waiting("park, time out and kill", {sleep_once<1, 50>, run_out<1>, kill_all},
+                  all_are_awake<1>);
 }
-TEST(Wait, NotBeforeItsTime) {
-    expect_right("park until later, wake and time out",
-                 explore_waiting({sleep_once<1, 500>, notify<1>, run_out<1>}, [](Waiting& s) {
-                     REQUIRE(s.timed_out == 0);
-                     all_are_awake<1>(s);
-                 }));
+EXPLORING_TEST(Wait, NotBeforeItsTime) {
+    check_waiting("park until later, wake and time out",
+                  {sleep_once<1, 500>, notify<1>, run_out<1>}, [](Waiting& s) {
+                      REQUIRE(s.timed_out == 0);
+                      all_are_awake<1>(s);
+                  });
 }
 
 // A neighbour in the bucket sleeps on.
-TEST(Wait, OthersOfTheBucketSleepOn) {
-    expect_right(
+EXPLORING_TEST(Wait, OthersOfTheBucketSleepOn) {
+    check_waiting(
         "2 park for different things, 1 is woken",
-        explore_waiting({sleep_once<1>,
-                         [](Waiting& s) { go_to_sleep<2>(s, neighbour, s.memory + 4); }, notify<2>},
-                        [](Waiting& s) {
-                            REQUIRE(s.task[2].state == TaskState::blocked);
-                            REQUIRE(s.buckets[0].first == 3 && s.buckets[0].last == 3);
-                            s.woken += wake(machine(s), neighbour, 1);
-                            all_are_awake<2>(s);
-                        }));
+        {sleep_once<1>, [](Waiting& s) { go_to_sleep<2>(s, neighbour, s.memory + 4); }, notify<2>},
+        [](Waiting& s) {
+            REQUIRE(load_task_state(s.task[2]) == TaskState::blocked);
+            REQUIRE(s.buckets[0].first == 3 && s.buckets[0].last == 3);
+            s.woken += wake(machine(s), neighbour, 1);
+            all_are_awake<2>(s);
+        });
 }
 
 // Woken, it goes to sleep again elsewhere, while the clock still thinks of its first sleep.
-TEST(Wait, AClockThatComesLate) {
-    expect_right("a task that sleeps twice, a waker, the clock",
-                 explore_waiting({[](Waiting& s) {
-                                      if (go_to_sleep<1, 50>(s))
-                                          while (take_ready(s) == 0) pause();
-                                      go_to_sleep<1>(s, elsewhere, s.memory + 4);
-                                  },
-                                  notify<1>, run_out<1>},
-                                 [](Waiting& s) {
-                                     // Its second sleep has no deadline: nobody has ended it.
-                                     REQUIRE(s.task[1].state == TaskState::blocked);
-                                     REQUIRE(s.woken + s.timed_out + s.not_parked == 1);
-                                     s.woken = wake(machine(s), elsewhere, 1);
-                                     s.timed_out = s.not_parked = 0;
-                                     all_are_awake<1>(s);
-                                 }));
+EXPLORING_TEST(Wait, AClockThatComesLate) {
+    check_waiting("a task that sleeps twice, a waker, the clock",
+                  {[](Waiting& s) {
+                       if (go_to_sleep<1, 50>(s))
+                           while (take_ready(s) == 0) pause();
+                       go_to_sleep<1>(s, elsewhere, s.memory + 4);
+                   },
+                   notify<1>, run_out<1>},
+                  [](Waiting& s) {
+                      // Its second sleep has no deadline: nobody has ended it.
+                      REQUIRE(load_task_state(s.task[1]) == TaskState::blocked);
+                      REQUIRE(s.woken + s.timed_out + s.not_parked == 1);
+                      s.woken = wake(machine(s), elsewhere, 1);
+                      s.timed_out = s.not_parked = 0;
+                      all_are_awake<1>(s);
+                  });
 }
-TEST(Wait, KilledWhileItMoves) {
-    expect_right("a task that sleeps twice, a waker, a killer",
-                 explore_waiting({[](Waiting& s) {
-                                      if (!go_to_sleep<1>(s)) return;
-                                      while (take_ready(s) == 0) pause();
-                                      if (s.task[1].wake == Wake::woken)
-                                          go_to_sleep<1>(s, elsewhere, s.memory + 4);
-                                  },
-                                  notify<1>, kill_all},
-                                 [](Waiting& s) {
-                                     // It runs, or is ready: it does not sleep.
-                                     REQUIRE(s.task[1].state != TaskState::blocked);
-                                     REQUIRE(s.header.blocked_tasks == 0);
-                                 }));
+EXPLORING_TEST(Wait, KilledWhileItMoves) {
+    check_waiting("a task that sleeps twice, a waker, a killer",
+                  {[](Waiting& s) {
+                       if (!go_to_sleep<1>(s)) return;
+                       while (take_ready(s) == 0) pause();
+                       if (s.task[1].wake == Wake::woken)
+                           go_to_sleep<1>(s, elsewhere, s.memory + 4);
+                   },
+                   notify<1>, kill_all},
+                  [](Waiting& s) {
+                      // It runs, or is ready: it does not sleep.
+                      REQUIRE(load_task_state(s.task[1]) != TaskState::blocked);
+                      REQUIRE(s.header.blocked_tasks == 0);
+                  });
 }
 
 }  // namespace
