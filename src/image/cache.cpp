@@ -8,10 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "base/byte_file.h"
 #include "base/format.h"
@@ -48,8 +52,89 @@ bool write_all(int file, const void* from, usize size) {
 
 void make_folders(const std::string& path) {
     for (usize at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-        mkdir(path.substr(0, at).c_str(), 0777);
-    mkdir(path.c_str(), 0777);
+        mkdir(path.substr(0, at).c_str(), 0700);
+    mkdir(path.c_str(), 0700);
+}
+
+// Says it once: a run looks into the cache many times.
+void note_once(const std::string& text) {
+    static std::mutex& mutex = *new std::mutex;
+    static std::set<std::string>& said = *new std::set<std::string>;
+    {
+        std::lock_guard lock(mutex);
+        if (!said.insert(text).second) return;
+    }
+    note(text);
+}
+
+// Returns why somebody else may have made or changed the file, or null if nobody else can.
+const char* distrusted(const struct stat& info) {
+    if (info.st_uid != geteuid()) return "another user owns it";
+    if (info.st_mode & (S_IWGRP | S_IWOTH)) return "others may write to it";
+    return nullptr;
+}
+
+// A file descriptor that is closed with its scope.
+class File {
+public:
+    explicit File(int number = -1) : number_(number) {}
+    File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    File& operator=(File&&) = delete;
+    ~File() {
+        if (number_ >= 0) close(number_);
+    }
+    int get() const { return number_; }
+    bool is_open() const { return number_ >= 0; }
+
+private:
+    int number_;
+};
+
+// Opens the folder. It is not used, with a note, if another user could put something there.
+File open_folder(const std::string& path) {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    File folder(path.empty() ? -1 : open(path.c_str(), flags));
+    struct stat info;
+    const char* problem = nullptr;
+    if (folder.is_open() && fstat(folder.get(), &info) == 0)
+        problem = distrusted(info);
+    else if (!path.empty() && (errno == ENOTDIR || errno == ELOOP))
+        problem = "it is no directory, or a symbolic link";
+    if (problem == nullptr) return folder;
+    note_once(format("the cache %s is not used: %s", path.c_str(), problem));
+    return File();
+}
+
+// Opens an entry. Returns a closed file if there is none, or why it must not be read.
+File open_entry(const File& folder, const std::string& name, const char*& problem) {
+    // O_NONBLOCK: a FIFO without a writer is opened at once.
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    File file(openat(folder.get(), name.c_str(), flags));
+    struct stat info;
+    if (!file.is_open() || fstat(file.get(), &info) != 0) {
+        if (errno != ENOENT)
+            problem = errno == ELOOP   ? "it is a symbolic link"
+                      : errno == ENXIO ? "it is no regular file"  // a socket
+                                       : strerror(errno);
+        return File();
+    }
+    problem = !S_ISREG(info.st_mode) ? "it is no regular file" : distrusted(info);
+    return problem == nullptr ? std::move(file) : File();
+}
+
+// Lists a folder. Returns no names if it is not open.
+std::vector<std::string> names_in(const File& folder) {
+    std::vector<std::string> names;
+    DIR* list = folder.is_open() ? fdopendir(fcntl(folder.get(), F_DUPFD_CLOEXEC, 0)) : nullptr;
+    if (list == nullptr) return names;
+    while (const dirent* at = readdir(list)) names.emplace_back(at->d_name);
+    closedir(list);
+    return names;
+}
+
+std::string name_of(std::string_view key) {
+    return format("%016llx%016llx", (unsigned long long)hash(key),
+                  (unsigned long long)hash(key, 1));
 }
 
 }  // namespace
@@ -77,92 +162,110 @@ std::string Cache::default_folder() {
     return "";
 }
 
-std::string Cache::path_of(std::string_view key) const {
-    return format("%s/%016llx%016llx", folder_.c_str(), (unsigned long long)hash(key),
-                  (unsigned long long)hash(key, 1));
+Cache::Cache(std::string folder) : folder_(std::move(folder)) {
+    // With a slash behind it a symbolic link would be followed.
+    while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
 }
 
-// What is wrong with the entry; nothing: it is another key's, or it is put into `content`.
-const char* Cache::read_entry(int file, std::string_view key,
-                              std::optional<std::vector<u8>>& content) const {
+namespace {
+
+// Reads the entry of `key` into `content`, unless it is another key's. Returns what is wrong with
+// it, or null.
+const char* read_entry(const File& file, std::string_view key,
+                       std::optional<std::vector<u8>>& content) {
     Header header;
     struct stat info;
-    if (!read_all(file, &header, sizeof header)) return "it is cut off";
+    if (!read_all(file.get(), &header, sizeof header)) return "it is cut off";
     if (header.magic != magic) return "it is of another version, or no entry at all";
-    if (fstat(file, &info) != 0) return nullptr;
+    if (fstat(file.get(), &info) != 0) return nullptr;
     const u64 rest = u64(info.st_size) - sizeof header;
-    if (header.key_size > rest || header.content_size != rest - header.key_size)
+    if (u64(info.st_size) > Cache::most_bytes || header.key_size > rest ||
+        header.content_size != rest - header.key_size)
         return "it has not the size it should have";
     std::string stored_key(header.key_size, '\0');
     std::vector<u8> bytes(header.content_size);
-    if (!read_all(file, stored_key.data(), stored_key.size()) ||
-        !read_all(file, bytes.data(), bytes.size()))
+    if (!read_all(file.get(), stored_key.data(), stored_key.size()) ||
+        !read_all(file.get(), bytes.data(), bytes.size()))
         return "it cannot be read";
-    if (path_of(stored_key) != path_of(key) || hash(as_text(bytes)) != header.content_hash)
+    if (name_of(stored_key) != name_of(key) || hash(as_text(bytes)) != header.content_hash)
         return "its checksum does not match";
     if (stored_key == key) content = std::move(bytes);
     return nullptr;
 }
 
+}  // namespace
+
 std::optional<std::vector<u8>> Cache::get(std::string_view key) const {
-    if (folder_.empty()) return std::nullopt;
-    int file = open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return std::nullopt;
+    const File folder = open_folder(folder_);
+    if (!folder.is_open()) return std::nullopt;
+    const std::string name = name_of(key);
+    const char* problem = nullptr;
+    const File file = open_entry(folder, name, problem);
     std::optional<std::vector<u8>> content;
-    const char* problem = read_entry(file, key, content);
-    if (content) futimens(file, nullptr);  // used now
-    close(file);
+    if (problem)
+        note_once(format("ignored %s/%s: %s; what it had is made again", folder_.c_str(),
+                         name.c_str(), problem));
+    if (!file.is_open()) return content;
+    problem = read_entry(file, key, content);
+    if (content) futimens(file.get(), nullptr);  // used now
     if (problem) drop(key, problem);
     return content;
 }
 
 void Cache::drop(std::string_view key, const char* why) const {
-    if (folder_.empty()) return;
-    const std::string path = path_of(key);
-    unlink(path.c_str());
-    note(format("dropped %s: %s; what it had is made again", path.c_str(), why));
+    const File folder = open_folder(folder_);
+    if (!folder.is_open()) return;
+    const std::string name = name_of(key);
+    unlinkat(folder.get(), name.c_str(), 0);
+    note(format("dropped %s/%s: %s; what it had is made again", folder_.c_str(), name.c_str(),
+                why));
 }
 
 void Cache::put(std::string_view key, std::span<const u8> content) const {
     static std::atomic<u32> writers = 0;
     if (folder_.empty()) return;
     make_folders(folder_);
-    std::string path = path_of(key), temporary = path + format(".%d.%u", getpid(), writers++);
-    int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) return;
-    Header header{magic, hash(as_text(content)), key.size(), content.size()};
-    bool written = write_all(file, &header, sizeof header) &&
-                   write_all(file, key.data(), key.size()) &&
-                   write_all(file, content.data(), content.size());
-    written = close(file) == 0 && written;
-    if (!written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
+    const File folder = open_folder(folder_);
+    if (!folder.is_open()) return;
+    const std::string name = name_of(key), temporary = name + format(".%d.%u", getpid(), writers++);
+    bool written;
+    {
+        // Whoever had this process number before may have left the name.
+        unlinkat(folder.get(), temporary.c_str(), 0);
+        const File file(openat(folder.get(), temporary.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+        if (!file.is_open()) return;
+        Header header{magic, hash(as_text(content)), key.size(), content.size()};
+        written = write_all(file.get(), &header, sizeof header) &&
+                  write_all(file.get(), key.data(), key.size()) &&
+                  write_all(file.get(), content.data(), content.size());
+    }
+    if (!written ||
+        renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
+        unlinkat(folder.get(), temporary.c_str(), 0);
     trim(most_bytes);
 }
 
 std::vector<Cache::Entry> Cache::entries() const {
     std::vector<Entry> found;
-    DIR* folder = folder_.empty() ? nullptr : opendir(folder_.c_str());
-    if (folder == nullptr) return found;
-    while (const dirent* at = readdir(folder)) {
+    const File folder = open_folder(folder_);
+    for (const std::string& name : names_in(folder)) {
         // Names are 32 digits; with more they are still being written.
-        const std::string name = at->d_name;
         if (name.size() != name_digits || name.find_first_not_of("0123456789abcdef") != name.npos)
             continue;
-        const int file = open((folder_ + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
-        if (file < 0) continue;
+        const char* problem = nullptr;
+        const File file = open_entry(folder, name, problem);
         struct stat info;
         Header header;
         std::string key(64, '\0');
-        if (fstat(file, &info) == 0 && read_all(file, &header, sizeof header) &&
-            header.magic == magic) {
-            key.resize(header.key_size < key.size() ? header.key_size : key.size());
-            if (!read_all(file, key.data(), key.size())) key.clear();
-            found.push_back({name, key.substr(0, key.find_first_of(" /")), u64(info.st_size),
-                             s64(info.st_mtime)});
-        }
-        close(file);
+        if (!file.is_open() || fstat(file.get(), &info) != 0 ||
+            !read_all(file.get(), &header, sizeof header) || header.magic != magic)
+            continue;
+        key.resize(header.key_size < key.size() ? header.key_size : key.size());
+        if (!read_all(file.get(), key.data(), key.size())) key.clear();
+        found.push_back({name, key.substr(0, key.find_first_of(" /")), u64(info.st_size),
+                         s64(info.st_mtime)});
     }
-    closedir(folder);
     std::ranges::sort(found, [](const Entry& a, const Entry& b) {
         return a.used != b.used ? a.used > b.used : a.name < b.name;
     });
@@ -170,27 +273,21 @@ std::vector<Cache::Entry> Cache::entries() const {
 }
 
 void Cache::trim(u64 bytes) const {
+    const File folder = open_folder(folder_);
     u64 kept = 0;
     for (const Entry& entry : entries()) {
         kept += entry.bytes;
-        if (kept > bytes) unlink((folder_ + "/" + entry.name).c_str());
+        if (kept > bytes) unlinkat(folder.get(), entry.name.c_str(), 0);
     }
-    remove_abandoned();
-}
-
-// What was being written by somebody who is no more.
-void Cache::remove_abandoned() const {
+    // What was being written by somebody who is no more.
     constexpr s64 patience = 3600;  // seconds
-    DIR* folder = folder_.empty() ? nullptr : opendir(folder_.c_str());
-    if (folder == nullptr) return;
-    while (const dirent* at = readdir(folder)) {
-        const std::string name = at->d_name, path = folder_ + "/" + name;
+    for (const std::string& name : names_in(folder)) {
         if (name.find('.') != name_digits) continue;
         struct stat info;
-        if (stat(path.c_str(), &info) == 0 && std::time(nullptr) - s64(info.st_mtime) > patience)
-            unlink(path.c_str());
+        if (fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            std::time(nullptr) - s64(info.st_mtime) > patience)
+            unlinkat(folder.get(), name.c_str(), 0);
     }
-    closedir(folder);
 }
 
 }  // namespace gpurun::image

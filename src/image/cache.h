@@ -1,7 +1,9 @@
 // A folder of things that take long to make, named by a hash of what they were made from.
 // Entries are written whole and renamed into place, so that processes can share it; one that
 // does not check out is dropped, with a note. What has not been used for longest goes when there is
-// too much.
+// too much. Entries are machine code that runs: whatever another user could have made or changed,
+// a folder or an entry, is not used, with a note. No symbolic link is followed, and nothing but
+// regular files is read.
 #pragma once
 
 #include <optional>
@@ -17,7 +19,7 @@ namespace gpurun::image {
 class Cache {
 public:
     // An empty folder name: nothing is kept.
-    explicit Cache(std::string folder) : folder_(std::move(folder)) {}
+    explicit Cache(std::string folder);
     // $GPURUN_CACHE, $XDG_CACHE_HOME/gpu-run or ~/.cache/gpu-run; the first may be empty.
     static std::string default_folder();
 
@@ -39,10 +41,6 @@ public:
     void trim(u64 bytes) const;
 
 private:
-    std::string path_of(std::string_view key) const;
-    void remove_abandoned() const;
-    const char* read_entry(int file, std::string_view key,
-                           std::optional<std::vector<u8>>& content) const;
     std::string folder_;
 };
 

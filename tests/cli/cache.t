@@ -71,6 +71,114 @@ $ export GPURUN_CACHE=$PWD/kept; digits=0123456789abcdef; touch kept/$digits$dig
 0123456789abcdef0123456789abcdef.1.1
 other
 
+# Nothing is used that another user could have put there: neither entries nor folders.
+$ umask 0; rm -rf kept; GPURUN_CACHE=$PWD/new/kept gpu-run compile x.wat >/dev/null; stat -c %a new new/kept new/kept/*
+700
+700
+600
+
+$ cat > h.wat <<'END'
+> (module (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\07\00\00\00")
+>   (data (i32.const 16) "Hello.\n")
+>   (func (export "_start") (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+> END
+
+$ cat > planted <<'END'
+> # planted COMMAND ARGUMENTS...: gpu-run ARGUMENTS with an entry, or the folder, that the command has been
+> # at; and once more without it.
+> export GPURUN_CACHE=$PWD/kept
+> rm -rf kept; gpu-run compile h.wat >/dev/null
+> file=$(echo kept/*); eval "$1"; shift
+> { gpu-run "$@"; gpu-run --quiet --tier native h.wat; } 2>&1 | sed "s,$PWD/,,; s/[0-9a-f]\{32\}/NAME/"
+> END
+
+$ bash planted 'rm $file; mkfifo $file' --tier native h.wat
+gpu-run: ignored kept/NAME: it is no regular file; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'rm $file; mkdir $file' --tier native h.wat
+gpu-run: ignored kept/NAME: it is no regular file; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'mv $file elsewhere; ln -s ../elsewhere $file' --tier native h.wat
+gpu-run: ignored kept/NAME: it is a symbolic link; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'rm $file; python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\"$file\")"' --tier native h.wat
+gpu-run: ignored kept/NAME: it is no regular file; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'chmod g+w $file' --tier native h.wat
+gpu-run: ignored kept/NAME: others may write to it; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'chmod o+w $file' --tier native h.wat
+gpu-run: ignored kept/NAME: others may write to it; what it had is made again
+Hello.
+Hello.
+
+$ bash planted 'chmod g+w kept' --tier native h.wat
+gpu-run: the cache kept is not used: others may write to it
+Hello.
+Hello.
+
+$ bash planted 'chmod o+w kept' --tier native h.wat
+gpu-run: the cache kept is not used: others may write to it
+Hello.
+Hello.
+
+$ bash planted 'mv kept far; ln -s far kept' --tier native h.wat; rm -r kept far
+gpu-run: the cache kept is not used: it is no directory, or a symbolic link
+Hello.
+Hello.
+
+$ bash planted 'rm -r kept; touch kept' --tier native h.wat; rm kept
+gpu-run: the cache kept is not used: it is no directory, or a symbolic link
+Hello.
+Hello.
+
+$ [ $(id -u) = 0 ] || { echo "skipped: only root can give files away"; exit 77; }; bash planted 'chown 12345 $file' --tier native h.wat
+gpu-run: ignored kept/NAME: another user owns it; what it had is made again
+Hello.
+Hello.
+
+$ [ $(id -u) = 0 ] || { echo "skipped: only root can give files away"; exit 77; }; bash planted 'chown 12345 kept' --tier native h.wat
+gpu-run: the cache kept is not used: another user owns it
+Hello.
+Hello.
+
+$ [ $(id -u) = 0 ] || { echo "skipped: only root can make devices"; exit 77; }; bash planted 'rm $file; mknod $file c 1 3 || ln -s /dev/null $file' --tier native h.wat
+gpu-run: ignored kept/NAME: it is (no regular file|a symbolic link); what it had is made again (re)
+Hello.
+Hello.
+
+# No mode of a run waits for a FIFO there, or fails.
+$ bash planted 'rm $file; mkfifo $file' MODE h.wat
+Hello.
+Hello.
+
+$ bash planted 'chmod o+w kept' MODE h.wat
+Hello.
+Hello.
+
+# An entry may say that it is larger than it is.
+$ bash damaged 'printf "\377\377\377\377\377\377\377\177" | dd of=$file bs=1 seek=16 conv=notrunc 2>/dev/null'
+gpu-run: dropped kept/NAME: it has not the size it should have; what it had is made again
+18
+21
+
+$ bash damaged 'truncate -s 100G $file'
+gpu-run: dropped kept/NAME: it has not the size it should have; what it had is made again
+18
+21
+
 $ GPURUN_CACHE= gpu-run cache
 gpu-run: nothing is kept: $GPURUN_CACHE is empty
 [1]

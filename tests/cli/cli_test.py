@@ -7,8 +7,12 @@
 Lines that start with "$ " are commands, run by bash in a scratch folder of the file's own, with
 gpu-run on PATH and the folder of the transcripts at $TESTS; lines that start with "> " continue
 them. The lines below are what the command prints on both of its outputs, then [code] if it does
-not exit with 0. A line that ends in " (re)" is a regular expression. "# " starts a comment.
-`cli_test.py --bless` writes what is printed into the files.
+not exit with 0. A line that ends in " (re)" is a regular expression. "# " starts a comment. A command
+that exits with 77 is skipped, and says why.
+`cli_test.py --bless` writes what is printed into the files; names of files limit the run to them.
+
+A command with the word MODE runs once for each mode of a run (MODES below) in each tier, with that
+mode's options in its place, and prints the same each time. MODE(alone,many) names the modes.
 """
 import os
 import pathlib
@@ -20,6 +24,13 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT = 20  # seconds for a command
+TIERS = "interp", "native"
+# What stands for MODE. A map has one input; its program sees "input" as one more argument.
+MODES = {"alone": "--quiet --tier {tier}",
+         "many": "--quiet --tier {tier} --instances 1",
+         "map": "--quiet map --tier {tier} --lines <(echo input)",
+         "resident": "--quiet --tier {tier} --resident"}
+MODE = re.compile(r"\bMODE\b(\([a-z,]+\))?")
 
 
 def parse(text):
@@ -33,6 +44,16 @@ def parse(text):
         else:
             steps[-1][1].append(line)
     return steps
+
+
+def variants(command):
+    """The command in each of its modes."""
+    found = MODE.search(command)
+    if not found:
+        return [command]
+    names = found[1].strip("()").split(",") if found[1] else MODES
+    return [MODE.sub(lambda _: MODES[name].format(tier=tier), command)
+            for name in names for tier in TIERS]
 
 
 def run(command, folder):
@@ -58,8 +79,11 @@ def same(actual, expected):
 
 
 def main():
-    passed = failed = 0
+    passed = failed = skipped = 0
+    wanted = [name for name in sys.argv[1:] if not name.startswith("-")]
     for path in sorted(HERE.glob("*.t")):
+        if wanted and path.name not in wanted:
+            continue
         blessed = []
         with tempfile.TemporaryDirectory() as folder:
             for source, expected in parse(path.read_text()):
@@ -70,18 +94,24 @@ def main():
                     continue
                 if blank:  # the empty line before the next command
                     expected = expected[:-1]
-                actual = run("\n".join(line[2:] for line in source), folder)
-                if same(actual, expected):
-                    blessed += expected + blank
-                    passed += 1
-                else:
-                    blessed += actual + blank
+                wrong = None
+                for command in variants("\n".join(line[2:] for line in source)):
+                    actual = run(command, folder)
+                    if actual and actual[-1] == "[77]":
+                        print(f"{path.name}: {' '.join(actual[:-1])}")
+                        skipped += 1
+                        continue
+                    if same(actual, expected):
+                        passed += 1
+                        continue
+                    wrong = wrong or actual
                     failed += 1
-                    print("\n".join([f"{path.name}:"] + source +
+                    print("\n".join([f"{path.name}:"] + command.splitlines() +
                                     ["expected:"] + expected + ["got:"] + actual))
+                blessed += (wrong or expected) + blank
         if "--bless" in sys.argv:
             path.write_text("\n".join(blessed) + "\n")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 
