@@ -110,6 +110,10 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_module_load_file(const char* p
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_module_load(const void* bytes, size_t size,
                                                               const char* name,
                                                               gpurun_module** module);
+/** Lets runs from now on use the machine code that a .gpu file has, which can do whatever the
+ * calling program can. Without it the module in the file is run like any other, and a note says so
+ * (gpurun_set_notes()). */
+GPURUN_API void gpurun_module_allow_precompiled(gpurun_module* module);
 GPURUN_API void gpurun_module_delete(gpurun_module* module);
 /** Whether it exports something of that name, and whether it imports `module_name`.`name`. */
 GPURUN_API bool gpurun_module_has_export(const gpurun_module* module, const char* name);

@@ -125,6 +125,11 @@ public:
         detail::check(gpurun_module_load(bytes.data(), bytes.size(), name.c_str(), &loaded));
         return Module(loaded);
     }
+    /** Lets runs use the machine code of a .gpu file: gpurun_module_allow_precompiled(). */
+    Module& allow_precompiled() {
+        gpurun_module_allow_precompiled(get());
+        return *this;
+    }
     bool has_export(const std::string& name) const {
         return gpurun_module_has_export(get(), name.c_str());
     }

@@ -41,15 +41,21 @@ class Device:
 
 
 class Module:
-    """A module from a path, or from bytes in the binary or the text format."""
+    """A module from a path, or from bytes in the binary or the text format.
 
-    def __init__(self, source):
+    allow_precompiled lets the machine code of a .gpu file run, which can do whatever this program can;
+    else the module in it is run like any other.
+    """
+
+    def __init__(self, source, *, allow_precompiled=False):
         if isinstance(source, (bytes, bytearray, memoryview)):
             source = bytes(source)
             self.handle = make(library.module_load, source, len(source), None)
         else:
             self.handle = make(library.module_load_file, os.fsencode(source))
         weakref.finalize(self, library.module_delete, self.handle)
+        if allow_precompiled:
+            library.module_allow_precompiled(self.handle)
 
 
 _opened = {}

@@ -62,6 +62,7 @@ _FUNCTIONS = {
     "devices_name": (_text, _handle, _size),
     "devices_memory": (_u64, _handle, _size),
     "module_load_file": (_handle, _text, _out),
+    "module_allow_precompiled": (None, _handle),
     "module_load": (_handle, _text, _size, _text, _out),
     "module_delete": (None, _handle),
     "call_process": (_u32, _handle),

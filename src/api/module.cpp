@@ -30,6 +30,10 @@ gpurun_error* gpurun_module_load(const void* bytes, size_t size, const char* nam
     });
 }
 
+void gpurun_module_allow_precompiled(gpurun_module* module) {
+    if (module) module->images->allow_shipped();
+}
+
 void gpurun_module_delete(gpurun_module* module) { delete module; }
 
 bool gpurun_module_has_export(const gpurun_module* module, const char* name) {

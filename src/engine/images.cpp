@@ -56,6 +56,11 @@ Images::Images(std::shared_ptr<const wasm::Module> module, std::string name,
     made_->shipped = std::move(shipped);
 }
 
+void Images::allow_shipped() {
+    std::lock_guard lock(made_->mutex);
+    made_->may_use_shipped = true;
+}
+
 Images::~Images() { made_->is_given_up = true; }
 
 Images::Row* Images::Made::row(codegen::Target target, bool is_metered) {
@@ -78,6 +83,12 @@ std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target tar
                                                              const translate::Code& code) {
     for (usize i = 0; i < shipped.size(); i++) {
         if (shipped[i].target != target) continue;
+        if (!may_use_shipped) {
+            note(name + ": its machine code is not used, since nothing checks what it does; "
+                        "--allow-precompiled trusts it");
+            shipped.clear();  // said once
+            return nullptr;
+        }
         const ShippedImage image = std::move(shipped[i]);
         shipped.erase(shipped.begin() + s64(i));  // looked at once
         std::string problem = unfit(image);

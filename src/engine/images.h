@@ -34,6 +34,9 @@ public:
     ~Images();  // what is being made is given up
 
     const std::shared_ptr<const wasm::Module>& module() const { return made_->module; }
+    // Lets runs use what was shipped with the module. Until then it is left alone, with a note:
+    // nothing checks what machine code does.
+    void allow_shipped();
     // What is there; nothing: nobody has made it yet. `code` is the module's, with or without
     // charges for fuel.
     std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
@@ -74,6 +77,7 @@ private:
         std::mutex mutex;
         std::condition_variable changed;
         std::vector<ShippedImage> shipped;
+        bool may_use_shipped = false;
         std::vector<Row> rows;
         std::chrono::nanoseconds ran{0};
 

@@ -1,5 +1,6 @@
-// .gpu files: a module with images of it, to ship. Whoever runs one trusts it like an executable:
-// what is wrong with its form is found, what its machine code does is not.
+// .gpu files: a module with images of it, to ship. What is wrong with a file's form is found, what
+// its machine code does is not: whoever lets that run (Images::allow_shipped) trusts it like an
+// executable.
 #pragma once
 
 #include <span>

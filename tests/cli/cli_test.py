@@ -12,7 +12,8 @@ that exits with 77 is skipped, and says why.
 `cli_test.py --bless` writes what is printed into the files; names of files limit the run to them.
 
 A command with the word MODE runs once for each mode of a run (MODES below) in each tier, with that
-mode's options in its place, and prints the same each time. MODE(alone,many) names the modes.
+mode's options in its place, and prints the same each time. MODE(alone,many,native) names modes, tiers
+or both.
 """
 import os
 import pathlib
@@ -51,9 +52,11 @@ def variants(command):
     found = MODE.search(command)
     if not found:
         return [command]
-    names = found[1].strip("()").split(",") if found[1] else MODES
+    named = found[1].strip("()").split(",") if found[1] else []
+    chosen = [name for name in MODES if name in named] or MODES
+    tiers = [name for name in TIERS if name in named] or TIERS
     return [MODE.sub(lambda _: MODES[name].format(tier=tier), command)
-            for name in names for tier in TIERS]
+            for name in chosen for tier in tiers]
 
 
 def run(command, folder):

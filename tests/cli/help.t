@@ -13,6 +13,7 @@ Options:
   --invoke NAME               call this exported function instead of _start
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
   --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
+  --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
   --stats                     say what took how long; with --resident a line a second instead
@@ -66,7 +67,7 @@ Examples:
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run compile app.wasm             machine code for later runs
-  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for gpu-run app.gpu
+  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for --allow-precompiled app.gpu
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code

@@ -1,4 +1,4 @@
-.gpu files: a module with its machine code, to ship and to run like any other.
+.gpu files: a module with its machine code, to ship. The machine code runs if it is trusted.
 
 $ cat > x.wat <<'END'
 > (module
@@ -14,29 +14,46 @@ gpu-run: x.gpu: N bytes; host (CPU): 3 functions in N bytes, 0 left to the inter
 
 $ gpu-run compile -o y.gpu x.wat 2>/dev/null; cmp x.gpu y.gpu; gpu-run --quiet compile -o cpu.gpu --target cpu x.wat
 
-$ for option in "" "--instances 3" "--fuel 100" "--tier interp" "--tier native"; do GPURUN_CACHE= gpu-run --device cpu $option --invoke f x.gpu 5; done
+$ for option in "--allow-precompiled" "--instances 3 --allow-precompiled" "--allow-precompiled --fuel 100" "--tier interp" "--tier native --allow-precompiled"; do GPURUN_CACHE= gpu-run --device cpu $option --invoke f x.gpu 5; done
 15
 3	15
 15
 15
 15
 
-$ gpu-run --device cpu x.gpu
+# Without --allow-precompiled the module is run like any other, and a note says so.
+$ for option in "" "--instances 3" "--fuel 100" "--tier interp" "--tier native"; do GPURUN_CACHE= gpu-run --device cpu $option --invoke f x.gpu 5; done 2>&1 | uniq
+gpu-run: x.gpu: its machine code is not used, since nothing checks what it does; --allow-precompiled trusts it
+15
+gpu-run: x.gpu: its machine code is not used, since nothing checks what it does; --allow-precompiled trusts it
+3	15
+15
+gpu-run: x.gpu: its machine code is not used, since nothing checks what it does; --allow-precompiled trusts it
+15
+
+$ GPURUN_CACHE= gpu-run --device cpu x.gpu
+gpu-run: x.gpu: its machine code is not used, since nothing checks what it does; --allow-precompiled trusts it
 [3]
 
-$ gpu-run --device cpu --invoke g x.gpu
+$ GPURUN_CACHE= gpu-run --quiet --device cpu x.gpu
+[3]
+
+$ GPURUN_CACHE= gpu-run --device cpu --allow-precompiled x.gpu
+[3]
+
+$ gpu-run --device cpu --allow-precompiled --invoke g x.gpu
 gpu-run: x.gpu: trap: unreachable
    0: g (0x79)
 [134]
 
-$ gpu-run --device cpu --resident x.gpu
+$ gpu-run --device cpu --allow-precompiled --resident x.gpu
 [3]
 
-$ echo 1 > lines; gpu-run map --device cpu --lines lines x.gpu
+$ echo 1 > lines; gpu-run map --allow-precompiled --device cpu --lines lines x.gpu
 gpu-run: line 1: exit 3
 [1]
 
-$ echo --invoke f x.gpu 7 > jobs; gpu-run batch --device cpu jobs
+$ echo --allow-precompiled --invoke f x.gpu 7 > jobs; gpu-run batch --device cpu jobs
 1	21
 
 $ gpu-run validate -v x.gpu; gpu-run objdump --headers x.gpu | head -3
@@ -45,16 +62,52 @@ sections:
     id  name            offset      size     count
      1  type               0xa        13         3
 
-$ GPURUN_CACHE= gpu-run --device cpu --stats --invoke f x.gpu 5 2>&1 | grep tier
+$ GPURUN_CACHE= gpu-run --device cpu --allow-precompiled --stats --invoke f x.gpu 5 2>&1 | grep tier
 gpu-run: x.gpu: tier native, 3 functions of machine code, 0 in the interpreter, from the file
 
+# A file whose machine code does something else than its module shows which of the two ran.
+$ cat > honest.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\08\00\00\00")
+>   (data (i32.const 16) "honest.\nforged.\n")
+>   (func (export "_start")
+>     (i32.store (i32.const 0) (i32.add (i32.const 16) (i32.const 0)))
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+> END
+
+$ sed 's/const 16) (i32.const 0)/const 16) (i32.const 8)/' honest.wat > forged.wat; gpu-run --quiet compile -o honest.gpu --target cpu honest.wat; gpu-run --quiet compile -o forged.gpu --target cpu forged.wat; python3 - <<'END'
+> # The module of one with the machine code of the other.
+> import struct
+> def parts(name):
+>     content = open(name, "rb").read()[20:]
+>     size = struct.unpack("<Q", content[:8])[0]
+>     return content[:8 + size], content[8 + size:]
+> content = parts("honest.gpu")[0] + parts("forged.gpu")[1]
+> h = 0xcbf29ce484222325
+> for i in range(0, len(content) - 7, 8):
+>     h = ((h ^ int.from_bytes(content[i:i + 8], "little")) * 0x100000001b3) & (1 << 64) - 1
+>     h ^= h >> 29
+> for byte in content[len(content) & ~7:]:
+>     h = ((h ^ byte) * 0x100000001b3) & (1 << 64) - 1
+> start = open("honest.gpu", "rb").read()[:12]
+> open("mixed.gpu", "wb").write(start + struct.pack("<Q", h ^ h >> 32) + content)
+> END
+
+$ gpu-run MODE --device cpu mixed.gpu
+honest.
+
+$ gpu-run MODE(native) --device cpu --allow-precompiled mixed.gpu
+forged.
+
 # It begins natively wherever it has an image; elsewhere it is a module like any other.
-$ gpu-run --quiet compile -o cuda.gpu --target cuda x.wat; GPURUN_CACHE= gpu-run --device cpu --stats --invoke f cuda.gpu 5 2>&1 | grep -v seconds
+$ gpu-run --quiet compile -o cuda.gpu --target cuda x.wat; GPURUN_CACHE= gpu-run --device cpu --stats --allow-precompiled --invoke f cuda.gpu 5 2>&1 | grep -v seconds
 gpu-run: cuda.gpu: tier interp
 15
 
 # An image that does not fit is left where it is, with a note.
-$ grep -q ' avx512f ' /proc/cpuinfo && cpu=+amx-complex || cpu=+avx512f; gpu-run --quiet compile -o other.gpu --target cpu --cpu x86-64,$cpu x.wat; GPURUN_CACHE= gpu-run --device cpu --stats --tier native --invoke f other.gpu 5 2>&1 | sed 's/lacks.*/lacks SOMETHING/; s/compiled:.*/compiled/' | grep -v seconds
+$ grep -q ' avx512f ' /proc/cpuinfo && cpu=+amx-complex || cpu=+avx512f; gpu-run --quiet compile -o other.gpu --target cpu --cpu x86-64,$cpu x.wat; GPURUN_CACHE= gpu-run --device cpu --stats --allow-precompiled --tier native --invoke f other.gpu 5 2>&1 | sed 's/lacks.*/lacks SOMETHING/; s/compiled:.*/compiled/' | grep -v seconds
 gpu-run: other.gpu: its machine code for host is not used: this CPU lacks SOMETHING
 gpu-run: other.gpu: tier native, 3 functions of machine code, 0 in the interpreter, compiled
 15
@@ -76,11 +129,11 @@ $ python3 - <<'END'
 > open("old.gpu", "wb").write(data[:20] + content)
 > END
 
-$ GPURUN_CACHE= gpu-run --device cpu --invoke f old.gpu 5
+$ GPURUN_CACHE= gpu-run --device cpu --allow-precompiled --invoke f old.gpu 5
 gpu-run: old.gpu: its machine code for host is not used: it was made by another version of gpu-run
 15
 
-$ GPURUN_CACHE= gpu-run --quiet --device cpu --invoke f old.gpu 5
+$ GPURUN_CACHE= gpu-run --quiet --device cpu --allow-precompiled --invoke f old.gpu 5
 15
 
 # What is damaged is not run.

@@ -28,6 +28,7 @@ struct RunOptions {
     std::string input;  // --stdin: a file, for every process
     std::string out;    // --out: a folder
     std::string device = "auto", tier = "auto";
+    bool allows_precompiled = false;  // the machine code of .gpu files may run
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel, output_buffer;
     // More than one process:

@@ -14,7 +14,7 @@ Values values_of(const OptionText& option) {
 }
 
 std::string words_of(const OptionText& option) {
-    return option.value == "DEVICE" ? "auto cpu cuda" : "auto interp";
+    return option.value == "DEVICE" ? "auto cpu cuda" : "auto interp native";
 }
 
 void append(std::string& list, const std::string& item, const char* separator) {

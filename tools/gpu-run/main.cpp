@@ -33,7 +33,7 @@ constexpr HelpText help_text = {
   gpu-run --dump dump app.wasm         the state it traps in, if it does: gpu-run inspect dump/0
   gpu-run devices                      where it can run
   gpu-run compile app.wasm             machine code for later runs
-  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for gpu-run app.gpu
+  gpu-run compile -o app.gpu app.wasm  and as a file to ship, for --allow-precompiled app.gpu
   gpu-run cache                        what is kept of machine code
   gpu-run validate app.wasm            is it a valid module?
   gpu-run objdump app.wasm | less      what is in it, with the interpreter's code
@@ -175,6 +175,8 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--tier", run.tier,
                    "how to run: interp, native (machine code), auto (first interp, then native)")
         ->type_name("TIER");
+    app.add_flag("--allow-precompiled", run.allows_precompiled,
+                 "run the machine code of a .gpu file, as if it were an executable");
     add_number(app, "--instances", "N",
                "as many processes; {} in an argument is the process's number", run.instances,
                parse_process_count, "a number of processes from 1 to 4294967295");

@@ -53,6 +53,7 @@ std::optional<gpurun_tier> tier_of(const std::string& name) {
 
 Result<api::Module> load_module(const RunOptions& options) {
     api::Module module = TRY(attempt([&] { return api::Module::from_file(options.file); }));
+    if (options.allows_precompiled) module.allow_precompiled();
     if (options.invoke.empty() && !module.has_export("_start"))
         return Error{
             options.file +

@@ -233,6 +233,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         const ProgramFile program = program_file(text);
         RunOptions loaded;
         loaded.file = program.file;
+        loaded.allows_precompiled = options.allows_precompiled;
         programs.emplace_back(program.name, TRY(load_module(loaded)));
     }
     api::Config config = TRY(make_config(options));
