@@ -1,12 +1,13 @@
 // PTX to machine code, by the driver's assembler. No device has to be open for it.
 #include "base/format.h"
+#include "base/hash.h"
 #include "device/cuda_device.h"
 #include "image/cache.h"
 
 namespace gpurun::device {
 
 std::string kernel_id(const KernelSource& source) {
-    return format("%s/%016llx", source.name, (unsigned long long)image::hash(source.ptx));
+    return format("%s/%016llx", source.name, (unsigned long long)hash(source.ptx));
 }
 
 std::optional<std::vector<u8>> Assemblies::find(std::string_view key) {

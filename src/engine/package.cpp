@@ -5,7 +5,7 @@
 
 #include "base/byte_file.h"
 #include "base/format.h"
-#include "image/cache.h"
+#include "base/hash.h"
 
 namespace gpurun::engine {
 namespace {
@@ -33,7 +33,7 @@ std::vector<u8> to_bytes(const Package& package) {
     ByteWriter file;
     file.bytes.assign(magic.begin(), magic.end());
     file.number(version);
-    file.number(image::hash(as_text(content.bytes)));
+    file.number(hash(as_text(content.bytes)));
     file.bytes.insert(file.bytes.end(), content.bytes.begin(), content.bytes.end());
     return std::move(file.bytes);
 }
@@ -45,7 +45,7 @@ Result<Package> package_from_bytes(std::span<const u8> bytes) {
         return Error{format("is a .gpu file of version %llu, this gpu-run reads version %llu",
                             (unsigned long long)found, (unsigned long long)version)};
     const std::span<const u8> content = bytes.subspan(prefix);
-    if (start.number() != image::hash(as_text(content)))
+    if (start.number() != hash(as_text(content)))
         return Error{"is damaged: its checksum does not match"};
 
     ByteReader in(content);

@@ -19,6 +19,7 @@
 
 #include "base/byte_file.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/notes.h"
 
 namespace gpurun::image {
@@ -138,20 +139,6 @@ std::string name_of(std::string_view key) {
 }
 
 }  // namespace
-
-// FNV-1a over 64-bit words: quick, and only ever a guard against accidents.
-u64 hash(std::string_view bytes, u64 seed) {
-    u64 h = 0xcbf29ce484222325 ^ seed;
-    usize i = 0;
-    for (; i + 8 <= bytes.size(); i += 8) {
-        u64 word;
-        std::memcpy(&word, bytes.data() + i, 8);
-        h = (h ^ word) * 0x100000001b3;
-        h ^= h >> 29;
-    }
-    for (; i < bytes.size(); i++) h = (h ^ u8(bytes[i])) * 0x100000001b3;
-    return h ^ h >> 32;
-}
 
 std::string Cache::default_folder() {
     if (const char* folder = std::getenv("GPURUN_CACHE")) return folder;

@@ -44,6 +44,4 @@ private:
     std::string folder_;
 };
 
-u64 hash(std::string_view bytes, u64 seed = 0);
-
 }  // namespace gpurun::image

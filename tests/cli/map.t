@@ -164,7 +164,7 @@ gpu-run: line 4: a quote is not closed
 gpu-run: line 5: trap: unreachable in act at 0x15f
 [1]
 
-$ cd out && find . -type f | sort && cat 000/000/003 .gpu-run/failed/000/000/002 .gpu-run/journal
+$ cd out && find . -type f | sort && cat 000/000/003 .gpu-run/failed/000/000/002 && sed "s/[0-9a-f]\{16\}/HASH/" .gpu-run/journal
 ./.gpu-run/failed/000/000/002
 ./.gpu-run/failed/000/000/005
 ./.gpu-run/journal
@@ -174,12 +174,13 @@ $ cd out && find . -type f | sort && cat 000/000/003 .gpu-run/failed/000/000/002
 b
 three
 gpu-run map 1 lines
-done 000/000/001
+module HASH
+done 000/000/001	HASH
 failed 000/000/002	exit 3
-done 000/000/003
+done 000/000/003	HASH
 failed 000/000/004	a quote is not closed
 failed 000/000/005	trap: unreachable in act at 0x15f
-done 000/000/006
+done 000/000/006	HASH
 
 # Only what is missing, or failed.
 $ rm out/000/000/001 && sed -i 's/three/four/' lines && gpu-run map --device cpu --lines lines --out out --resume show.wat
@@ -202,13 +203,63 @@ gpu-run: out/.gpu-run/journal: these outputs were made with other arguments; giv
 [1]
 
 # Everything again.
-$ gpu-run map --device cpu --in in --out out -q show.wat && cat out/sub/c out/.gpu-run/journal
+$ gpu-run map --device cpu --in in --out out -q show.wat && cat out/sub/c && sed "s/[0-9]* [0-9]* [0-9]* [0-9a-f]\{16\}/MARK/; s/[0-9a-f]\{16\}/HASH/" out/.gpu-run/journal
 gamma
 gpu-run map 1 files
-done a
-done b.txt
-done sub/c
-done z
+module HASH
+done a	MARK
+done b.txt	MARK
+done sub/c	MARK
+done z	MARK
+
+# --resume does inputs again that have changed since: other bytes of the same size and time, another file of
+# the same time, one that was replaced. A file that was copied or touched is the same.
+$ cp -r in new && gpu-run map --device cpu --in new --out again -q show.wat && cp -p new/a old && echo delta > new/b.txt && touch new/sub/c && cp new/z z && mv z new/z && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/*
+gpu-run: 1 done, 3 before, 0 failed
+alpha
+delta
+cat: again/sub: Is a directory
+[1]
+
+$ echo omega > other && touch -r new/a other && mv other new/a && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/a; for i in 1 2; do gpu-run map --device cpu --in new --out again --resume show.wat; done
+gpu-run: 1 done, 3 before, 0 failed
+omega
+gpu-run: 0 done, 4 before, 0 failed
+gpu-run: 0 done, 4 before, 0 failed
+
+# Journals of older versions have no marks: there the time of the output decides.
+$ gpu-run map --device cpu --in new --out again -q show.wat; sed -i 's/\t.*//; /^module/d' again/.gpu-run/journal; touch -d '1 hour ago' new/* new/sub/*; echo late > new/sub/c; touch -d 'now + 1 hour' new/sub/c; gpu-run map --device cpu --in new --out again --resume show.wat; cat again/sub/c
+gpu-run: 1 done, 3 before, 0 failed
+late
+
+# So it is with lines, and with what all of them read. A line that moved has another number.
+$ printf 'a\nb\nc\n' > changing; echo common > common; gpu-run map --device cpu --lines changing --stdin common --out numbered -q show.wat; printf 'a\nB\nc\nd\n' > changing; gpu-run map --device cpu --lines changing --stdin common --out numbered --resume show.wat; cat numbered/000/000/*
+gpu-run: 2 done, 2 before, 0 failed
+a
+common
+B
+common
+c
+common
+d
+common
+
+$ echo other > common; gpu-run map --device cpu --lines changing --stdin common --out numbered --resume show.wat; sed -i 's/\t.*//' numbered/.gpu-run/journal; gpu-run map --device cpu --lines changing --stdin common --out numbered --resume show.wat
+gpu-run: 4 done, 0 failed
+gpu-run: 0 done, 4 before, 0 failed
+
+# If it fails now, the old output goes.
+$ cp changing same; gpu-run map --device cpu --lines same --out failing -q show.wat; sed -i s/c/three/ same; gpu-run map --device cpu --lines same --out failing --resume show.wat; ls failing/000/000
+gpu-run: 0 done, 3 before, 1 failed
+gpu-run: line 3: exit 3
+001
+002
+004
+
+# A program that has changed since is for what is left. A note says so.
+$ (cat show.wat; echo) > changed.wat; gpu-run map --device cpu --lines changing --stdin common --out numbered --resume changed.wat
+gpu-run: changed.wat has changed since; what the earlier one has done stays as it is
+gpu-run: 0 done, 4 before, 0 failed
 
 # A folder of outputs among the inputs is not an input, nor is what map keeps there.
 $ cp -r in more && for i in 1 2; do gpu-run map --device cpu --in more --out more/out show.wat; done; gpu-run map --device cpu --in more/out show.wat
@@ -234,6 +285,7 @@ Options:
   --lines FILE                a process for each line of the file, which are its arguments; - is standard input
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
   --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
+  --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
   --report FILE               write what happened to a file, as JSON
@@ -251,7 +303,7 @@ Options:
   --seed N                    random numbers that repeat
   --poison                    watch over gpu-run itself: canaries and poison in its memory
   --jobs N                    at most so many processes at once
-  --resume                    do only what an earlier run with this --out did not do, or what failed
+  --resume                    do only what an earlier run with this --out did not do, what failed or has changed
   -q,--quiet                  no progress, nothing but what goes wrong
 
 Examples:

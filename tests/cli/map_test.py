@@ -94,7 +94,8 @@ def check_all(inputs, out):
     assert check_whole(inputs, out) == len(inputs.expected), "outputs are missing"
     left = [str(path) for path in (out / ".gpu-run").rglob("*") if path.is_file() and path.name != "journal"]
     assert not left, f"left behind: {left}"
-    noted = [line.removeprefix("done ") for line in (out / ".gpu-run/journal").read_text().splitlines()[1:]]
+    noted = [line.removeprefix("done ").split("\t")[0] for line in (out / ".gpu-run/journal").read_text().splitlines()
+             if line.startswith("done ")]
     assert sorted(noted) == sorted(inputs.expected), "the journal does not have each input once"
 
 

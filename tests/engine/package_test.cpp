@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "base/hash.h"
 #include "engine/load.h"
-#include "image/cache.h"
 
 namespace gpurun::engine {
 namespace {
@@ -29,7 +29,7 @@ Package example() {
 void set_checksum(std::vector<u8>& bytes) {
     const std::string_view content(reinterpret_cast<const char*>(bytes.data()) + 20,
                                    bytes.size() - 20);
-    const u64 hash = image::hash(content);
+    const u64 hash = gpurun::hash(content);
     for (u32 i = 0; i < 8; i++) bytes[12 + i] = u8(hash >> (8 * i));
 }
 

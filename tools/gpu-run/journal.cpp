@@ -1,4 +1,5 @@
-// A line is "done NAME" or "failed NAME<tab>WHY"; the last one about a name counts.
+// A line is "done NAME<tab>MARK", "failed NAME<tab>WHY" or "module MARK"; the last one about a name
+// counts. Older journals have no marks.
 #include "journal.h"
 
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 namespace gpurun::tool {
 namespace {
 
-constexpr std::string_view done_mark = "done ", failed_mark = "failed ";
+constexpr std::string_view done_mark = "done ", failed_mark = "failed ", module_line = "module ";
 
 // On one line, without tabs.
 std::string escaped(std::string_view text) {
@@ -32,15 +33,16 @@ std::string escaped(std::string_view text) {
 Error error(const std::string& path) { return Error{path + ": " + std::strerror(errno)}; }
 
 struct Entry {
-    std::string_view name;
+    std::string_view name, mark;
     bool is_done;
 };
 
 std::optional<Entry> parse_entry(std::string_view line) {
-    if (line.starts_with(done_mark)) return Entry{line.substr(done_mark.size()), true};
-    if (!line.starts_with(failed_mark)) return std::nullopt;
-    line.remove_prefix(failed_mark.size());
-    return Entry{line.substr(0, line.find('\t')), false};
+    const bool is_done = line.starts_with(done_mark);
+    if (!is_done && !line.starts_with(failed_mark)) return std::nullopt;
+    line.remove_prefix(is_done ? done_mark.size() : failed_mark.size());
+    const std::string_view name = line.substr(0, line.find('\t'));
+    return Entry{name, line.substr(std::min(line.size(), name.size() + 1)), is_done};
 }
 
 }  // namespace
@@ -50,6 +52,7 @@ Journal::Journal(Journal&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       earlier_(std::move(other.earlier_)),
       done_(std::move(other.done_)),
+      module_mark_(other.module_mark_),
       noted_(std::move(other.noted_)) {}
 
 Journal::~Journal() {
@@ -98,6 +101,7 @@ Result<void> Journal::load(const std::string& head) {
         std::string_view line = left.substr(0, left.find('\n'));
         left.remove_prefix(line.size() + 1);
         if (auto entry = parse_entry(line)) entries.push_back(*entry);
+        if (line.starts_with(module_line)) module_mark_ = line.substr(module_line.size());
     }
     // Those of one name in the order of the file.
     std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
@@ -105,17 +109,26 @@ Result<void> Journal::load(const std::string& head) {
     });
     for (usize i = 0; i < entries.size(); i++) {
         bool is_last = i + 1 == entries.size() || entries[i + 1].name != entries[i].name;
-        if (is_last && entries[i].is_done) done_.push_back(entries[i].name);
+        if (is_last && entries[i].is_done) done_.push_back({entries[i].name, entries[i].mark});
     }
     return {};
 }
 
-bool Journal::is_done(const std::string& name) const {
-    return !done_.empty() && std::ranges::binary_search(done_, std::string_view(escaped(name)));
+std::optional<std::string_view> Journal::mark_of(const std::string& name) const {
+    if (done_.empty()) return std::nullopt;
+    const std::string wanted = escaped(name);
+    auto found = std::ranges::lower_bound(done_, std::string_view(wanted), {}, &Done::name);
+    if (found == done_.end() || found->name != wanted) return std::nullopt;
+    return found->mark;
 }
 
-void Journal::note_done(const std::string& name) {
-    noted_.append(done_mark).append(escaped(name)) += '\n';
+void Journal::note_done(const std::string& name, std::string_view mark) {
+    noted_.append(done_mark).append(escaped(name)) += '\t';
+    noted_.append(mark) += '\n';
+}
+
+void Journal::note_module(std::string_view mark) {
+    noted_.append(module_line).append(mark) += '\n';
 }
 
 void Journal::note_failed(const std::string& name, const std::string& why) {

@@ -2,6 +2,7 @@
 // killed, goes on from there. An entry is a line; one that is cut short does not count.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,15 @@ public:
     Journal& operator=(Journal&&) = delete;
     ~Journal();
 
-    bool is_done(const std::string& name) const;  // by an earlier run
-    void note_done(const std::string& name);
+    // What an earlier run noted of an input that it has done; nothing: it has not. Empty: the
+    // version of gpu-run did not note any of it yet.
+    std::optional<std::string_view> mark_of(const std::string& name) const;
+    // What an earlier run noted of the module; empty: nothing.
+    std::string_view module_mark() const { return module_mark_; }
+
+    // A mark says what the input was, on one line without tabs.
+    void note_done(const std::string& name, std::string_view mark);
+    void note_module(std::string_view mark);
     void note_failed(const std::string& name, const std::string& why);
     // Writes what was noted.
     Result<void> settle();
@@ -31,8 +39,12 @@ private:
 
     std::string path_;
     int file_;
-    std::vector<char> earlier_;           // what the file held
-    std::vector<std::string_view> done_;  // in it, sorted
+    std::vector<char> earlier_;  // what the file held
+    struct Done {
+        std::string_view name, mark;
+    };
+    std::vector<Done> done_;  // in it, sorted
+    std::string_view module_mark_;
     std::string noted_;
 };
 

@@ -359,10 +359,10 @@ Result<int> map_all(const MapOptions& options) {
     TRY(check_report(run.report));
     api::Device device = TRY(choose_device(run.device));
     std::unique_ptr<Results> results;
-    auto is_done = [&](const std::string& name) { return results->is_done(name); };
+    auto find_done = [&](const std::string& name) { return results->find_done(name); };
     std::unique_ptr<Inputs> inputs = options.in.empty()
-                                         ? TRY(line_inputs(options, is_done))
-                                         : TRY(file_inputs(options, is_done, max_input));
+                                         ? TRY(line_inputs(options, find_done))
+                                         : TRY(file_inputs(options, find_done, max_input));
     // Last, so that nothing is made if something else is wrong.
     results = run.out.empty() ? print_results() : TRY(store_results(options));
     return Map(options, device, module, config, *inputs, *results).run();

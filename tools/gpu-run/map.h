@@ -40,25 +40,30 @@ struct Input {
     std::string name;   // of its output below the folder of outputs
     std::string label;  // for people
     Given given;
+    std::string mark;     // what it is, for the journal: another one has another mark
     std::string problem;  // why there is nothing to run; empty: there is
     double share = -1;    // of all inputs, those up to this one; below 0: nobody knows
 };
 
-// What of an earlier run need not be done again.
-using IsDone = std::function<bool(const std::string& name)>;
+// An input that an earlier run has done, and whose output is there.
+struct Done {
+    std::string mark;     // Input::mark of then; empty: that version of gpu-run did not note it
+    s64 written_at = 0;   // the output's time of modification, ns
+};
+using FindDone = std::function<std::optional<Done>(const std::string& name)>;
 
 class Inputs {
 public:
     virtual ~Inputs() = default;
     enum class Got { input, nothing_yet, end };
     virtual Result<Got> next(Input& to) = 0;
-    virtual u64 skipped() const = 0;  // that were done before, so far
+    virtual u64 skipped() const = 0;  // that were done before and are the same, so far
 };
 
 // Both replace {} in the arguments. Contents larger than `most_bytes` are a problem of the input.
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, IsDone is_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindDone find_done,
                                             u64 most_bytes);
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, IsDone is_done);
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone find_done);
 
 // ---- results -----------------------------------------------------------------------
 
@@ -90,7 +95,7 @@ public:
     virtual Result<void> put(const Input& input, const Ending& ending) = 0;
     // What was put stays, whatever happens next.
     virtual Result<void> settle() = 0;
-    virtual bool is_done(const std::string& name) const = 0;
+    virtual std::optional<Done> find_done(const std::string& name) const = 0;
     // For people: where all failures are listed; empty: nowhere.
     virtual std::string failure_list() const = 0;
 };

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/format.h"
+#include "base/hash.h"
 #include "map.h"
 
 namespace gpurun::tool {
@@ -34,6 +36,10 @@ std::vector<std::string> with_text(const std::vector<std::string>& patterns,
             argument.replace(at, 2, text);
     return arguments;
 }
+
+std::string hex(u64 number) { return format("%016llx", (unsigned long long)number); }
+
+s64 nanoseconds(const timespec& time) { return s64(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
 // A file or a folder that is open as long as this is.
 class Descriptor {
@@ -100,35 +106,59 @@ Result<void> check_places(const std::vector<std::string>& names) {
 class FileInputs final : public Inputs {
 public:
     FileInputs(int folder, std::vector<std::string> names, std::vector<std::string> arguments,
-               IsDone is_done, u64 most_bytes)
+               FindDone find_done, u64 most_bytes)
         : folder_(folder),
           names_(std::move(names)),
           arguments_(std::move(arguments)),
-          is_done_(std::move(is_done)),
+          find_done_(std::move(find_done)),
           most_bytes_(most_bytes) {}
 
     u64 skipped() const override { return skipped_; }
 
     Result<Got> next(Input& to) override {
-        while (next_ < names_.size() && is_done_(names_[next_])) next_++, skipped_++;
-        if (next_ == names_.size()) return Got::end;
-        to.name = to.label = names_[next_];
-        to.given.number = u32(next_);
-        to.given.arguments = with_text(arguments_, to.name);
-        to.problem = read(to.name, to.given.input.emplace());
-        next_++;
-        to.share = double(next_) / double(names_.size());
-        return Got::input;
+        for (; next_ < names_.size(); next_++, skipped_++) {
+            const std::string& name = names_[next_];
+            const std::optional<Done> done = find_done_(name);
+            if (done && looks_the_same(name, *done)) continue;
+            std::string stamp;
+            to.problem = read(name, to.given.input.emplace(), stamp);
+            const std::string content = hex(hash(*to.given.input));
+            // One that was copied, or written once more, may have the same content.
+            if (done && to.problem.empty() && done->mark.ends_with(" " + content)) continue;
+            to.name = to.label = name;
+            to.given.number = u32(next_);
+            to.given.arguments = with_text(arguments_, name);
+            to.mark = stamp + " " + content;
+            next_++;
+            to.share = double(next_) / double(names_.size());
+            return Got::input;
+        }
+        return Got::end;
     }
 
 private:
-    // What is wrong with it, or nothing.
-    std::string read(const std::string& name, std::string& content) const {
+    // The part of a mark that can be told without reading the file.
+    static std::string stamp_of(const struct stat& info) {
+        return std::to_string(info.st_size) + " " + std::to_string(nanoseconds(info.st_mtim)) +
+               " " + std::to_string(info.st_ino);
+    }
+
+    bool looks_the_same(const std::string& name, const Done& done) const {
+        struct stat info;
+        if (fstatat(folder_.get(), name.c_str(), &info, 0) != 0) return false;
+        if (done.mark.empty()) return nanoseconds(info.st_mtim) <= done.written_at;
+        return done.mark.starts_with(stamp_of(info) + " ");
+    }
+
+    // What is wrong with it, or nothing. The stamp is from before it was read: whatever changes
+    // it meanwhile gives it another.
+    std::string read(const std::string& name, std::string& content, std::string& stamp) const {
         Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
         struct stat info;
         if (file.get() < 0 || fstat(file.get(), &info) != 0)
             return "cannot read it: " + reason(errno);
         if (!S_ISREG(info.st_mode)) return "not a file any more";
+        stamp = stamp_of(info);
         // One byte more, to see the end; a file that grows meanwhile is read to where it is then.
         content.resize(std::min(u64(info.st_size), most_bytes_) + 1);
         for (usize size = 0;;) {
@@ -148,7 +178,7 @@ private:
 
     Descriptor folder_;
     std::vector<std::string> names_, arguments_;
-    IsDone is_done_;
+    FindDone find_done_;
     u64 most_bytes_;
     usize next_ = 0;
     u64 skipped_ = 0;
@@ -166,12 +196,15 @@ std::string numbered_name(u64 number) {
 
 class LineInputs final : public Inputs {
 public:
-    LineInputs(int file, u64 size, std::vector<std::string> arguments, IsDone is_done)
+    // `input_hash` is of what all processes read.
+    LineInputs(int file, u64 size, std::vector<std::string> arguments, FindDone find_done,
+               u64 input_hash)
         : file_(file),
           size_(size),
           arguments_(std::move(arguments)),
           has_placeholder_(has_placeholder(arguments_)),
-          is_done_(std::move(is_done)) {}
+          find_done_(std::move(find_done)),
+          input_hash_(input_hash) {}
 
     u64 skipped() const override { return skipped_; }
 
@@ -194,7 +227,9 @@ public:
             number_++;
             if (number_ > ~u32{0}) return Error{"more than 4294967295 lines"};
             to.name = numbered_name(number_);
-            if (!is_done_(to.name)) {
+            to.mark = hex(hash(line, input_hash_));
+            const std::optional<Done> done = find_done_(to.name);
+            if (!done || (!done->mark.empty() && done->mark != to.mark)) {
                 take(line, to);
                 return Got::input;
             }
@@ -245,7 +280,8 @@ private:
     u64 size_;  // 0: not known
     std::vector<std::string> arguments_;
     bool has_placeholder_;
-    IsDone is_done_;
+    FindDone find_done_;
+    u64 input_hash_;
     std::string buffer_;  // lines from begin_ on; no end of a line before looked_
     usize begin_ = 0, looked_ = 0;
     bool is_ended_ = false;
@@ -254,17 +290,17 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, IsDone is_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindDone find_done,
                                             u64 most_bytes) {
     std::vector<std::string> names = TRY(list_files(options.in, options.run.out));
     if (!options.run.out.empty() && !options.run.directories.empty()) TRY(check_places(names));
     int folder = open(options.in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return Error{"--in " + options.in + ": " + reason(errno)};
     return std::unique_ptr<Inputs>(std::make_unique<FileInputs>(
-        folder, std::move(names), options.run.arguments, std::move(is_done), most_bytes));
+        folder, std::move(names), options.run.arguments, std::move(find_done), most_bytes));
 }
 
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, IsDone is_done) {
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone find_done) {
     bool is_stdin = options.lines == "-";
     int file = is_stdin ? STDIN_FILENO : open(options.lines.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -273,8 +309,12 @@ Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, IsDone is
     if (S_ISDIR(info.st_mode))
         return Error{"--lines " + options.lines + ": a folder; --in takes folders"};
     u64 size = S_ISREG(info.st_mode) ? u64(info.st_size) : 0;
+    std::error_code problem;
+    std::optional<std::string> input;  // what can be read once is left to the processes
+    if (fs::is_regular_file(options.run.input, problem)) input = TRY(input_file(options.run));
     return std::unique_ptr<Inputs>(
-        std::make_unique<LineInputs>(file, size, options.run.arguments, std::move(is_done)));
+        std::make_unique<LineInputs>(file, size, options.run.arguments, std::move(find_done),
+                                     input ? hash(*input) : 0));
 }
 
 }  // namespace gpurun::tool

@@ -8,8 +8,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "attempt.h"
+#include "base/format.h"
+#include "base/hash.h"
 #include "journal.h"
 #include "map.h"
 #include "output.h"
@@ -29,7 +33,7 @@ public:
         if (finish_output(0) != 0) return Error{""};
         return {};
     }
-    bool is_done(const std::string&) const override { return false; }
+    std::optional<Done> find_done(const std::string&) const override { return std::nullopt; }
     std::string failure_list() const override { return ""; }
 };
 
@@ -53,7 +57,7 @@ public:
         if (is_done || !ending.output().empty())
             TRY(write(is_done ? input.name : failed_name(input.name), ending.output()));
         if (is_done) {
-            journal_.note_done(input.name);
+            journal_.note_done(input.name, input.mark);
         } else {
             journal_.note_failed(input.name, ending.why);
         }
@@ -62,8 +66,12 @@ public:
 
     Result<void> settle() override { return journal_.settle(); }
 
-    bool is_done(const std::string& name) const override {
-        return journal_.is_done(name) && faccessat(descriptor_, name.c_str(), F_OK, 0) == 0;
+    std::optional<Done> find_done(const std::string& name) const override {
+        const std::optional<std::string_view> mark = journal_.mark_of(name);
+        struct stat info;
+        if (!mark || fstatat(descriptor_, name.c_str(), &info, 0) != 0) return std::nullopt;
+        return Done{std::string(*mark),
+                    s64(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
     }
 
     std::string failure_list() const override { return folder_ + "/" + map_folder + "/journal"; }
@@ -151,6 +159,15 @@ std::string head_of(const MapOptions& options) {
     return head;
 }
 
+// What the module's file is; empty: it can be read only once.
+std::string module_mark(const std::string& path) {
+    std::error_code problem;
+    if (!fs::is_regular_file(path, problem)) return "";
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    return format("%016llx", (unsigned long long)hash(bytes));
+}
+
 }  // namespace
 
 std::unique_ptr<Results> print_results() { return std::make_unique<PrintedResults>(); }
@@ -170,6 +187,10 @@ Result<std::unique_ptr<Results>> store_results(const MapOptions& options) {
     if (descriptor < 0) return Error{"--out " + options.run.out + ": " + std::strerror(errno)};
     Journal journal = TRY(Journal::open(inner + "/journal", head_of(options), options.resumes));
     if (!options.resumes) fs::remove_all(inner + "/failed", problem);
+    const std::string module = module_mark(options.run.file), earlier(journal.module_mark());
+    if (!earlier.empty() && earlier != module)
+        note(options.run.file + " has changed since; what the earlier one has done stays as it is");
+    if (module != earlier) journal.note_module(module);
     return std::unique_ptr<Results>(
         std::make_unique<StoredResults>(options.run.out, descriptor, std::move(journal), options));
 }
