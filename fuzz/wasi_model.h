@@ -24,7 +24,7 @@ using FilePtr = std::shared_ptr<File>;
 
 struct File {
     explicit File(NodeKind k, std::string content = {}) : kind(k), bytes(std::move(content)) {
-        size = kind == NodeKind::directory ? 0 : bytes.size();
+        size = kind == NodeKind::directory ? file_block : bytes.size();
     }
 
     NodeKind kind;
@@ -299,15 +299,11 @@ public:
             if (creates && excludes) return Errno::exist;
             if (file->kind == NodeKind::symlink) return Errno::loop;
             if (wants_directory && !is_directory) return Errno::notdir;
-            if (is_directory && (options.rights & right_fd_write) && !wants_directory)
-                return Errno::isdir;
+            if (is_directory && (options.rights & right_fd_write)) return Errno::isdir;
             if ((creates || truncates) && is_directory) return Errno::isdir;
             if (truncates && !start.may(right_path_filestat_set_size)) return Errno::notcapable;
         }
-        constexpr u64 writes =
-            right_fd_datasync | right_fd_write | right_fd_allocate | right_fd_filestat_set_size;
-        if (!is_directory && (options.rights & writes & ~start.inheriting))
-            return Errno::notcapable;
+        if (options.rights & right_fd_write & ~start.inheriting) return Errno::notcapable;
         if (options.is_bad_result) return Errno::fault;
         fd = free_number();
         if (fd == max_descriptors) return Errno::mfile;

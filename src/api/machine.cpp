@@ -197,6 +197,7 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         options.system.output_limit = config.output_buffer;
         options.is_watched = config.is_watched;
         if (config.inherits_streams) options.terminals = host::console().terminals;
+        if (config.input || config.input_callback) options.terminals &= ~u32{1};
         {
             std::lock_guard lock(device->running);
             if (device->has_machine) return Error{"the device has a machine already"};

@@ -50,6 +50,7 @@ host::Streams streams_of(const gpurun_config& config, std::string* captured) {
     host::Streams streams;
     if (config.inherits_streams) streams = host::console();
     if (config.output_callback) {
+        streams.terminals &= 1;
         streams.write = [&config](int stream, std::string_view bytes) -> Result<bool> {
             return config.output_callback(config.output_data, 0, stream, bytes.data(),
                                           bytes.size());
@@ -60,13 +61,15 @@ host::Streams streams_of(const gpurun_config& config, std::string* captured) {
             return true;
         };
     }
-    if (config.input_callback)
+    if (config.input_callback) {
+        streams.terminals &= ~u32{1};
         streams.read = [&config](usize most, auto, auto) -> Result<host::Streams::Input> {
             std::vector<u8> bytes(most);
             bytes.resize(std::min(
                 most, config.input_callback(config.input_data, bytes.data(), bytes.size())));
             return host::Streams::Input(std::move(bytes));
         };
+    }
     return streams;
 }
 

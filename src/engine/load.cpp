@@ -35,6 +35,13 @@ bool is_text(std::string_view start) {
     return first == start.npos || start[first] == '(' || start[first] == ';';
 }
 
+// Components have the magic number of modules. What follows is a version and a layer, of 16 bits
+// each: modules have 1 and 0, components a version that changes and 1.
+bool is_component(std::string_view start) {
+    constexpr std::string_view layer("\1\0", 2);
+    return start.starts_with(magic) && start.substr(std::min<usize>(start.size(), 6), 2) == layer;
+}
+
 // False once the first bytes rule a module out: endless files are not read to their end.
 bool may_be_module(std::string_view start) {
     return start.starts_with(magic.substr(0, start.size())) || may_be_package(start) ||
@@ -123,6 +130,10 @@ Result<std::shared_ptr<Images>> load_images(std::vector<u8> bytes, const std::st
     if (!magic.starts_with(start) && !is_text(as_text(bytes)))
         return file_error(
             path, "0x0: magic header not detected: a module begins with \\0asm, text with (");
+    if (is_component(as_text(bytes)))
+        return file_error(path,
+                          "is a component, for WASI 0.2 or later; gpu-run runs core modules: build "
+                          "it for wasm32-wasip1");
     if (magic.starts_with(start)) {
         auto module = wasm::load(std::move(bytes));
         if (!module) return file_error(path, module.error().to_string().c_str());

@@ -13,7 +13,10 @@ namespace gpurun::engine {
 namespace {
 
 constexpr SystemRow rows[] = {
-#define WASI(name, parameters, results) {"wasi_snapshot_preview1", #name, parameters, results},
+#define WASI(name, parameters, results) \
+    {"wasi_snapshot_preview1", #name, parameters, results, "wasi_unstable"},
+#define PREVIEW1(name, parameters, results) {"wasi_snapshot_preview1", #name, parameters, results},
+#define UNSTABLE(name, parameters, results) {"wasi_unstable", #name, parameters, results},
 #define GPU(name, parameters, results) {"gpu", #name, parameters, results},
 #define WASIX(name, parameters, results) {"wasix_32v1", #name, parameters, results},
 #define THREADS(name, import_name, parameters, results) {"wasi", import_name, parameters, results},
@@ -75,7 +78,8 @@ std::shared_ptr<const wasm::Module> make_system_module() {
 
 const SystemRow* find_row(const wasm::Import& import) {
     for (const SystemRow& row : rows)
-        if (row.module == import.module && row.name == import.name) return &row;
+        if ((row.module == import.module || row.alias == import.module) && row.name == import.name)
+            return &row;
     return nullptr;
 }
 
@@ -93,12 +97,69 @@ std::string offered() {
     return text;
 }
 
-Error unknown(const wasm::Import& import) {
-    bool is_known = std::ranges::any_of(
-        rows, [&](const SystemRow& row) { return row.module == import.module; });
-    return {format("unknown import \"%s\" \"%s\"; %s", import.module.c_str(), import.name.c_str(),
-                   is_known ? "that module has no such function"
-                            : ("the runtime offers " + offered()).c_str())};
+// ---- what a module with unknown imports was built for ------------------------------
+
+bool is_emscripten(const wasm::Import& import) {
+    if (import.module != "env" && import.module != "wasi_snapshot_preview1") return false;
+    const std::string_view name = import.name;
+    return name.starts_with("emscripten_") || name.starts_with("_emscripten_") ||
+           name.starts_with("invoke_") || name.starts_with("__syscall_") ||
+           name.starts_with("_embind_") || name == "__cxa_throw";
+}
+
+// Emscripten shortens names: all that is imported comes from "a".
+bool is_minified(const wasm::Module& module) {
+    constexpr usize longest = 3;
+    auto is_short = [](const auto& item) { return item.name.size() <= longest; };
+    return !module.exports.empty() && std::ranges::all_of(module.exports, is_short) &&
+           std::ranges::all_of(module.imports, [&](const wasm::Import& import) {
+               return import.module == "a" && is_short(import);
+           });
+}
+
+bool is_wasm_bindgen(const wasm::Import& import) {
+    return import.module == "wbg" || import.module.starts_with("__wbindgen_") ||
+           import.name.starts_with("__wbindgen_");
+}
+
+// Says what the module is and what to do about it.
+std::string advice(const wasm::Module& module, const std::vector<const wasm::Import*>& unknown) {
+    auto any = [&](auto is_so) {
+        return std::ranges::any_of(unknown, [&](const wasm::Import* one) { return is_so(*one); });
+    };
+    if (any(is_wasm_bindgen))
+        return "it was made by wasm-bindgen and needs JavaScript; build it as a program, for "
+               "wasm32-wasip1";
+    if (any(is_emscripten) || is_minified(module))
+        return "it was made by Emscripten and needs its JavaScript; build it with "
+               "-sSTANDALONE_WASM, or by wasi-sdk for wasm32-wasip1";
+    if (any([](const wasm::Import& one) { return one.module == "go" || one.module == "gojs"; }))
+        return "it was made by Go for JavaScript; build it with GOOS=wasip1 GOARCH=wasm";
+    if (any([](const wasm::Import& one) { return one.module.starts_with("wasi:"); }))
+        return "it was made for WASI 0.2 or later; build it for wasm32-wasip1";
+    auto is_known = [](const wasm::Import& one) {
+        return std::ranges::any_of(rows, [&](const SystemRow& row) {
+            return row.module == one.module || row.alias == one.module;
+        });
+    };
+    if (std::ranges::all_of(unknown, [&](const wasm::Import* one) { return is_known(*one); }))
+        return unknown.size() == 1 ? "that module has no such function"
+                                   : "those modules have no such functions";
+    return "the runtime offers " + offered();
+}
+
+// Names come from the module: the message has a bounded part of them.
+Error unknown_imports(const wasm::Module& module, const std::vector<const wasm::Import*>& unknown) {
+    constexpr usize most_named = 20, most_letters = 80;
+    auto shortened = [](const std::string& name) {
+        return name.size() <= most_letters ? name : name.substr(0, most_letters) + "...";
+    };
+    std::string text = unknown.size() == 1 ? "unknown import " : "unknown imports ";
+    for (usize i = 0; i < unknown.size() && i < most_named; i++)
+        text += format("%s%s.%s (%s)", i == 0 ? "" : ", ", shortened(unknown[i]->module).c_str(),
+                       shortened(unknown[i]->name).c_str(), to_string(unknown[i]->kind));
+    if (unknown.size() > most_named) text += format(" and %zu more", unknown.size() - most_named);
+    return {text + "; " + advice(module, unknown)};
 }
 
 }  // namespace
@@ -134,6 +195,7 @@ Result<void> Store::offer(std::span<const HostFunction> functions) {
 
 Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
     std::vector<Extern> imports;
+    std::vector<const wasm::Import*> unknown;
     for (const wasm::Import& import : module.imports) {
         auto host = std::ranges::find(host_names_, std::pair(import.module, import.name));
         if (import.kind == wasm::ExternKind::func && host != host_names_.end()) {
@@ -147,13 +209,17 @@ Result<std::vector<Extern>> Store::system_imports(const wasm::Module& module) {
             continue;
         }
         const SystemRow* row = find_row(import);
-        if (row == nullptr || import.kind != wasm::ExternKind::func) return unknown(import);
+        if (row == nullptr || import.kind != wasm::ExternKind::func) {
+            unknown.push_back(&import);
+            continue;
+        }
         if (system_instance_ == nullptr) {
             system_module_ = system_module();
             system_instance_ = TRY(instantiate(system_module_, {}, {})).instance;
         }
         imports.push_back(*find_export(*system_instance_, export_name(*row)));
     }
+    if (!unknown.empty()) return unknown_imports(module, unknown);
     return imports;
 }
 

@@ -12,6 +12,7 @@ namespace gpurun::engine {
 // A row of abi/system_calls.def.
 struct SystemRow {
     std::string_view module, name, parameters, results;
+    std::string_view alias = "";  // another module that has the same function
 };
 std::span<const SystemRow> system_rows();
 

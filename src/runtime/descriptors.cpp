@@ -84,6 +84,15 @@ Errno seek(const Call& call, Descriptor& file, s64 distance, u32 whence, u32 res
     return error;
 }
 
+// What wasi_unstable's whence is called now.
+u32 current_whence(u32 unstable) {
+    constexpr u32 unstable_cur = 0, unstable_end = 1, unstable_set = 2;
+    return unstable == unstable_cur   ? whence_cur
+           : unstable == unstable_end ? whence_end
+           : unstable == unstable_set ? whence_set
+                                      : unstable;
+}
+
 Errno renumber(const Call& call, u32 from, u32 to) {
     Descriptor* source = descriptor(call, from);
     if (source == nullptr || descriptor(call, to) == nullptr) return Errno::badf;
@@ -190,12 +199,27 @@ Errno set_rights(Descriptor& file, u64 rights, u64 inheriting) {
 
 }  // namespace
 
-Errno put_filestat(const Call& call, const Node* node, u32 address) {
-    u8* at = call.out(address, 64);
+Errno put_filestat(const Call& call, const Node* node, u32 address, bool is_unstable) {
+    u8* at = call.out(address, is_unstable ? 56 : 64);
     if (at == nullptr) return Errno::fault;
-    const u64 fields[] = {1,          node->inode,    filetype_of(node), node->link_count,
-                          node->size, node->accessed, node->modified,    node->changed};
-    for (u32 i = 0; i < 8; i++) store_bytes<u64>(at + i * 8, fields[i]);
+    auto put = [&](u64 field) {
+        store_bytes<u64>(at, field);
+        at += sizeof field;
+    };
+    put(1);  // device
+    put(node->inode);
+    if (is_unstable) {
+        // The links are 32 bits, where there is padding behind the type now.
+        put(filetype_of(node) | u64(node->link_count) << 32);
+    } else {
+        put(filetype_of(node));
+        put(node->link_count);
+    }
+    // A directory's size says nothing, but on Linux it is hardly ever 0.
+    put(node->kind == NodeKind::directory ? file_block : node->size);
+    put(node->accessed);
+    put(node->modified);
+    put(node->changed);
     return Errno::success;
 }
 
@@ -251,10 +275,13 @@ Outcome call_descriptor(Call& call, SystemCall which) {
             u64 rights = call.i64(), inheriting = call.i64();
             return call.done(set_rights(*file, rights, inheriting));
         }
-        case SystemCall::fd_filestat_get: {
+        case SystemCall::fd_filestat_get:
+        case SystemCall::unstable_fd_filestat_get: {
             u32 address = call.i32();
-            return finish(right_fd_filestat_get,
-                          [&] { return put_filestat(call, node_at(call.p, file->node), address); });
+            return finish(right_fd_filestat_get, [&] {
+                return put_filestat(call, node_at(call.p, file->node), address,
+                                    which == SystemCall::unstable_fd_filestat_get);
+            });
         }
         case SystemCall::fd_filestat_set_size: return filestat_set_size(call, fd, call.i64());
         case SystemCall::fd_filestat_set_times: {
@@ -281,9 +308,11 @@ Outcome call_descriptor(Call& call, SystemCall which) {
             return readdir(call, *file, buffer, size, cookie, result_at);
         }
         case SystemCall::fd_renumber: return call.done(renumber(call, fd, call.i32()));
-        case SystemCall::fd_seek: {
+        case SystemCall::fd_seek:
+        case SystemCall::unstable_fd_seek: {
             s64 distance = s64(call.i64());
             u32 whence = call.i32(), result_at = call.i32();
+            if (which == SystemCall::unstable_fd_seek) whence = current_whence(whence);
             if (is_stream) return call.done(Errno::spipe);  // rather than a right it cannot have
             // To ask for the position is enough for that.
             bool only_asks = distance == 0 && whence == whence_cur;

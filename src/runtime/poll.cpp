@@ -5,7 +5,7 @@
 namespace gpurun::rt {
 namespace {
 
-constexpr u32 subscription_bytes = 48, event_bytes = 32;
+constexpr u32 event_bytes = 32;
 constexpr u32 max_subscriptions = 4096;  // then EINVAL
 
 struct Subscription {
@@ -17,10 +17,21 @@ struct Subscription {
     u32 fd;
 };
 
-Subscription read_subscription(const u8* at) {
-    return {load_bytes<u64>(at),      load_bytes<u8>(at + 8),   load_bytes<u32>(at + 16),
-            load_bytes<u64>(at + 24), load_bytes<u16>(at + 40), load_bytes<u32>(at + 16)};
-}
+// Where the guest has its subscriptions, all of them within its memory.
+struct Subscriptions {
+    const Call& call;
+    u32 address;
+    bool is_unstable;  // a clock begins with an identifier, which nobody looks at
+
+    u32 bytes() const { return is_unstable ? 56 : 48; }
+    const u8* at(u32 i) const { return call.in(address + i * bytes(), bytes()); }
+    u32 type(u32 i) const { return load_bytes<u8>(at(i) + 8); }
+    Subscription get(u32 i) const {
+        const u8 *from = at(i), *clock = from + (is_unstable ? 24 : 16);
+        return {load_bytes<u64>(from),      load_bytes<u8>(from + 8),    load_bytes<u32>(clock),
+                load_bytes<u64>(clock + 8), load_bytes<u16>(clock + 24), load_bytes<u32>(from + 16)};
+    }
+};
 
 struct Event {
     Errno error = Errno::success;
@@ -118,10 +129,9 @@ Outcome wait_for_pipes(Call& call, u32 waits, u32 poller, u64 turn, const Subscr
                : call.wait_for(Request::pipe_room, node, pipe_atomic, deadline);
 }
 
-u32 descriptor_count(const Call& call, u32 in, u32 count) {
+u32 descriptor_count(const Subscriptions& subscriptions, u32 count) {
     u32 found = 0;
-    for (u32 i = 0; i < count; i++)
-        found += load_bytes<u8>(call.in(in + i * subscription_bytes + 8, 1)) != wasi::event_clock;
+    for (u32 i = 0; i < count; i++) found += subscriptions.type(i) != wasi::event_clock;
     return found;
 }
 
@@ -143,10 +153,11 @@ void wake_pollers(const Machine& m, PipeBlock* pipe) {
     if (load_relaxed(&pipe->poller) != 0) wake_poller(m, exchange(&pipe->poller, u32{0}));
 }
 
-Outcome call_poll(Call& call) {
+Outcome call_poll(Call& call, SystemCall which) {
     u32 in = call.i32(), out = call.i32(), count = call.i32(), result_at = call.i32();
     if (count == 0 || count > max_subscriptions) return call.done(Errno::inval);
-    if (call.in(in, u64(count) * subscription_bytes) == nullptr ||
+    const Subscriptions given{call, in, which == SystemCall::unstable_poll_oneoff};
+    if (call.in(in, u64(count) * given.bytes()) == nullptr ||
         call.in(out, u64(count) * event_bytes) == nullptr || call.in(result_at, 4) == nullptr)
         return call.done(Errno::fault);
     u64 now = monotonic_ns(call.p);
@@ -155,14 +166,13 @@ Outcome call_poll(Call& call) {
     bool waits_for_input = false;
     u32 ready = 0, waits = 0, poller = 0;
     u64 turn = 0;
-    if (has_machine(call.p) && descriptor_count(call, in, count) > 1) {
+    if (has_machine(call.p) && descriptor_count(given, count) > 1) {
         poller = word(call.p.words, process_task);
         turn = poll_turn_of(machine_of(call.p), poller);
     }
     Subscription awaited{};
     for (u32 i = 0; i < count; i++) {
-        Subscription subscription =
-            read_subscription(call.in(in + i * subscription_bytes, subscription_bytes));
+        Subscription subscription = given.get(i);
         Event event;
         if (subscription.type == wasi::event_clock) {
             if (subscription.clock > wasi::clock_monotonic) {

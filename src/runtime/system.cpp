@@ -199,7 +199,8 @@ bool is_simple(SystemCall which) {
         case SystemCall::fd_pwrite:
         case SystemCall::fd_read:
         case SystemCall::fd_write: return call_transfer(call, which);
-        case SystemCall::poll_oneoff: return call_poll(call);
+        case SystemCall::poll_oneoff:
+        case SystemCall::unstable_poll_oneoff: return call_poll(call, which);
         case SystemCall::random_get: return call_random(call);
         case SystemCall::sock_accept:
         case SystemCall::sock_recv:
@@ -207,6 +208,7 @@ bool is_simple(SystemCall which) {
         case SystemCall::sock_shutdown: return no_socket(call);
         case SystemCall::path_create_directory:
         case SystemCall::path_filestat_get:
+        case SystemCall::unstable_path_filestat_get:
         case SystemCall::path_filestat_set_times:
         case SystemCall::path_link:
         case SystemCall::path_open:
@@ -474,6 +476,9 @@ Handle begin_process(const Process& p, u32 id) {
         node_at(p, me->input)->link_count = 1;
         node_at(p, me->input)->flags |= node_is_ended;
     }
+    // A live input is the only process's own, though the host made it; a file has its end already.
+    if (system.terminals & 1 && system.is_live && !(node_at(p, me->input)->flags & node_is_ended))
+        node_at(p, me->input)->flags |= node_is_terminal;
     if (system.terminals & 2) node_at(p, me->output)->flags |= node_is_terminal;
     if (system.terminals & 4) node_at(p, me->error)->flags |= node_is_terminal;
     constexpr u64 reads = wasi::stream_rights & ~u64{wasi::right_fd_write},

@@ -222,12 +222,13 @@ void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome);
 Outcome call_descriptor(Call& call, SystemCall which);
 Outcome call_transfer(Call& call, SystemCall which);
 Outcome call_path(Call& call, SystemCall which);
-Outcome call_poll(Call& call);
+Outcome call_poll(Call& call, SystemCall which);
 Outcome call_random(Call& call);
 Outcome call_gpu(Call& call, SystemCall which);
 Outcome call_process(Call& call, SystemCall which);
 void free_guest_blocks(const Process& p, ProcessBlock* me);
-Errno put_filestat(const Call& call, const Node* node, u32 address);
+// `is_unstable`: as wasi_unstable has it.
+Errno put_filestat(const Call& call, const Node* node, u32 address, bool is_unstable);
 Errno set_times(const Process& p, Node* node, u64 accessed, u64 modified, u32 flags);
 
 }  // namespace gpurun::rt

@@ -71,6 +71,36 @@ TEST(Api, ModulesTellWhatTheyHave) {
     EXPECT_FALSE(made.has_import("env", "fd_read"));
 }
 
+TEST(Api, MachineCodeOfFilesRunsIfItIsAllowed) {
+    const char* command = std::getenv("GPURUN");
+    if (!command || device().id() != "cpu") GTEST_SKIP() << "no gpu-run to make a .gpu file with";
+    char folder[] = "/tmp/gpurun-api-XXXXXX";
+    ASSERT_TRUE(mkdtemp(folder));
+    const std::string source = std::string(folder) + "/m.wat", file = std::string(folder) + "/m.gpu";
+    std::ofstream(source) << "(module (func (export \"f\") (result i32) (i32.const 7)))";
+    const std::string make =
+        std::string(command) + " --quiet compile --target cpu -o " + file + " " + source;
+    ASSERT_EQ(std::system(make.c_str()), 0);
+
+    std::string heard;
+    auto hear = [](void* data, const char* text) { static_cast<std::string*>(data)->append(text); };
+    gpurun_set_notes(hear, &heard);
+    Config config;
+    config.function("f").tier(GPURUN_TIER_NATIVE);
+    Module distrusted = Module::from_file(file), trusted = Module::from_file(file);
+    trusted.allow_precompiled();
+    gpurun_module_allow_precompiled(nullptr);
+    for (Module* module : {&trusted, &distrusted}) {
+        EXPECT_EQ(heard, "");
+        Result result = run(device(), *module, config);
+        EXPECT_EQ(to_string(result[0].values()[0]), "7");
+        EXPECT_EQ(result.native().source == GPURUN_IMAGE_FILE, module == &trusted);
+    }
+    EXPECT_THAT(heard, HasSubstr("m.gpu: its machine code is not used"));
+    gpurun_set_notes(nullptr, nullptr);
+    std::filesystem::remove_all(folder);
+}
+
 TEST(Api, BadModulesAreErrors) {
     EXPECT_THAT(error_of([] { Module::from_bytes(""); }), HasSubstr("is empty"));
     EXPECT_THAT(error_of([] { Module::from_bytes(std::string_view("\0asm", 4)); }),

@@ -60,7 +60,7 @@ gpu-run: fac.wat: no _start function, so it is not a program; --invoke NAME call
 [1]
 
 $ printf '(module (import "a" "b" (func)) (func (export "_start")))' > imports.wat; gpu-run imports.wat
-gpu-run: imports.wat: unknown import "a" "b"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
+gpu-run: imports.wat: unknown import a.b (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
 [1]
 
 $ gpu-run

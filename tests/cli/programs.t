@@ -96,20 +96,56 @@ gpu-run: --seed takes a number, not "-1"; gpu-run --help lists the options
 
 # Imports that there are none of.
 $ echo '(import "env" "f" (func)) (func (export "_start"))' > env.wat; gpu-run env.wat; gpu-run --instances 2 env.wat
-gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
-gpu-run: env.wat: unknown import "env" "f"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
+gpu-run: env.wat: unknown import env.f (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+gpu-run: env.wat: unknown import env.f (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
 [1]
 
 $ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run typo.wat
-gpu-run: typo.wat: unknown import "wasi_snapshot_preview1" "fd_wriet"; that module has no such function
-[1]
-
-$ echo '(import "wasi_unstable" "fd_close" (func (param i32) (result i32))) (func (export "_start"))' > old.wat; gpu-run old.wat
-gpu-run: old.wat: unknown import "wasi_unstable" "fd_close"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
+gpu-run: typo.wat: unknown import wasi_snapshot_preview1.fd_wriet (func); that module has no such function
 [1]
 
 $ echo '(import "env" "table" (table 1 funcref)) (func (export "_start"))' > table.wat; gpu-run table.wat
-gpu-run: table.wat: unknown import "env" "table"; the runtime offers wasi_snapshot_preview1, gpu, wasix_32v1 and wasi
+gpu-run: table.wat: unknown import env.table (table); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+[1]
+
+# All of them are named, up to twenty; and what the module was built for, if that can be told.
+$ echo '(import "env" "f" (func)) (import "env" "g" (global i32)) (import "wasi_unstable" "fd_close" (func (param i32) (result i32))) (import "x" "y" (tag)) (func (export "_start"))' > several.wat; gpu-run MODE several.wat
+gpu-run: several.wat: unknown imports env.f (func), env.g (global), x.y (tag); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+[1]
+
+$ (for i in $(seq 25); do echo "(import \"m\" \"f$i\" (func))"; done; printf '(import "%0200d" "" (func)) (func (export "_start"))' 0) > lots.wat; gpu-run lots.wat; (printf '(import "%0200d" "" (func)) (func (export "_start"))' 0) > long.wat; gpu-run long.wat
+gpu-run: lots.wat: unknown imports m.f1 (func), m.f2 (func), m.f3 (func), m.f4 (func), m.f5 (func), m.f6 (func), m.f7 (func), m.f8 (func), m.f9 (func), m.f10 (func), m.f11 (func), m.f12 (func), m.f13 (func), m.f14 (func), m.f15 (func), m.f16 (func), m.f17 (func), m.f18 (func), m.f19 (func), m.f20 (func) and 6 more; the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+gpu-run: long.wat: unknown import 00000000000000000000000000000000000000000000000000000000000000000000000000000000.... (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+[1]
+
+$ echo '(import "env" "invoke_ii" (func)) (import "env" "emscripten_resize_heap" (func)) (func (export "_start"))' > em.wat; gpu-run MODE em.wat
+gpu-run: em.wat: unknown imports env.invoke_ii (func), env.emscripten_resize_heap (func); it was made by Emscripten and needs its JavaScript; build it with -sSTANDALONE_WASM, or by wasi-sdk for wasm32-wasip1
+[1]
+
+$ echo '(import "a" "a" (func)) (import "a" "b" (func)) (func (export "c"))' > minified.wat; gpu-run --invoke c minified.wat
+gpu-run: minified.wat: unknown imports a.a (func), a.b (func); it was made by Emscripten and needs its JavaScript; build it with -sSTANDALONE_WASM, or by wasi-sdk for wasm32-wasip1
+[1]
+
+$ echo '(import "wbg" "__wbg_log_1" (func)) (import "__wbindgen_placeholder__" "__wbindgen_throw" (func)) (func (export "f"))' > bindgen.wat; gpu-run --invoke f bindgen.wat
+gpu-run: bindgen.wat: unknown imports wbg.__wbg_log_1 (func), __wbindgen_placeholder__.__wbindgen_throw (func); it was made by wasm-bindgen and needs JavaScript; build it as a program, for wasm32-wasip1
+[1]
+
+$ echo '(import "gojs" "runtime.wasmExit" (func)) (func (export "_start"))' > go.wat; gpu-run go.wat
+gpu-run: go.wat: unknown import gojs.runtime.wasmExit (func); it was made by Go for JavaScript; build it with GOOS=wasip1 GOARCH=wasm
+[1]
+
+$ echo '(import "wasi:cli/stdout@0.2.0" "get-stdout" (func)) (func (export "_start"))' > later.wat; gpu-run later.wat
+gpu-run: later.wat: unknown import wasi:cli/stdout@0.2.0.get-stdout (func); it was made for WASI 0.2 or later; build it for wasm32-wasip1
+[1]
+
+$ printf '\0asm\15\0\1\0' > component.wasm; gpu-run MODE component.wasm; gpu-run validate component.wasm
+gpu-run: component.wasm: is a component, for WASI 0.2 or later; gpu-run runs core modules: build it for wasm32-wasip1
+gpu-run: component.wasm: is a component, for WASI 0.2 or later; gpu-run runs core modules: build it for wasm32-wasip1
+[1]
+
+$ printf '\0asm\15\0\1' > cut.wasm; gpu-run cut.wasm; printf '\0asm\2\0\0\0' > future.wasm; gpu-run future.wasm
+gpu-run: cut.wasm: 0x7: unexpected end of the header: 7 bytes of 8
+gpu-run: future.wasm: 0x4: unknown binary version: expected 1
 [1]
 
 # A memory that is imported is made as the module wants it.

@@ -86,6 +86,17 @@ def test_bad_modules():
         gpurun.Module("/no/such.wasm")
 
 
+def test_precompiled(tmp_path):
+    (tmp_path / "m.wat").write_bytes(b'(module (func (export "f") (result i32) (i32.const 7)))')
+    subprocess.run([BUILD / "gpu-run", "--quiet", "compile", "--target", "cpu", "-o", "m.gpu", "m.wat"],
+                   cwd=tmp_path, check=True)
+    for allowed in (False, True):
+        module = gpurun.Module(tmp_path / "m.gpu", allow_precompiled=allowed)
+        assert gpurun.invoke(module, "f", device=DEVICE) == 7
+    with pytest.raises(TypeError):
+        gpurun.Module(tmp_path / "m.gpu", True)
+
+
 def test_run():
     assert gpurun.run(COPY, input=b"a\0b", device=DEVICE).output == b"a\0b"
     result = gpurun.run(ECHO, ["one", "two"], argv0="echo", device=DEVICE)

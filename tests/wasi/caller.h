@@ -31,7 +31,7 @@ inline constexpr std::string_view call_names[] = {
 #include "abi/system_calls.def"
 #undef SYSTEM_CALL
 };
-inline constexpr u32 wasi_calls = 46, all_calls = u32(SystemCall::count);
+inline constexpr u32 all_calls = u32(SystemCall::count);
 
 // Bytes with nothing behind them, so that a sanitizer sees who goes too far.
 class Bytes {

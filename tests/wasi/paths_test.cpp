@@ -260,6 +260,15 @@ TEST_F(Paths, OfAReadOnlyDirectoryChangeNothing) {
     EXPECT_EQ(g.call(SystemCall::fd_filestat_set_times, {fd, 0, 0, 10}), Errno::notcapable);
     EXPECT_EQ(g.call(SystemCall::fd_allocate, {fd, 0, 100}), Errno::notcapable);
     EXPECT_EQ(read(fd), "hello, world");
+    // What Go asks for to read.
+    constexpr u64 writes = right_fd_datasync | right_fd_write | right_fd_allocate;
+    fd = open("a.txt", 0, all_rights & ~writes);
+    EXPECT_EQ(read(fd), "hello, world");
+    EXPECT_EQ(g.write(fd, "x"), Errno::notcapable);
+    EXPECT_EQ(g.call(SystemCall::fd_filestat_set_size, {fd, 0}), Errno::notcapable);
+    fd = open("a.txt", 0, right_fd_read | right_fd_datasync | right_fd_allocate);
+    EXPECT_EQ(g.call(SystemCall::fd_allocate, {fd, 0, 100}), Errno::notcapable);
+    EXPECT_EQ(open_error("a.txt", 0, right_fd_write, 3, 1), Errno::notcapable);
     Caller::Fdstat stat{};
     EXPECT_EQ(g.fdstat(3, stat), Errno::success);
     EXPECT_EQ((stat.rights | stat.inheriting) & writing_rights, 0u);
@@ -276,6 +285,11 @@ TEST_F(Paths, OpenWithFlags) {
     EXPECT_EQ(open_error("link", oflag_directory), Errno::notdir);
     EXPECT_EQ(open_error("link", 0, all_rights, 3, 0), Errno::loop);
     EXPECT_EQ(open_error("d", 0, all_rights), Errno::isdir);
+    EXPECT_EQ(open_error(".", oflag_directory, right_fd_read | right_fd_write), Errno::isdir);
+    EXPECT_EQ(open_error("d", oflag_directory, right_fd_write), Errno::isdir);
+    EXPECT_EQ(open_error(".", 0, directory_rights), Errno::success);
+    EXPECT_EQ(open_error(".", 0, 0), Errno::success);
+    EXPECT_EQ(open_error("d", oflag_directory, right_fd_read | right_fd_seek), Errno::success);
     EXPECT_EQ(open_error("d", oflag_trunc, right_fd_readdir), Errno::isdir);
     EXPECT_EQ(open_error("n/", oflag_creat), Errno::isdir);
     EXPECT_EQ(open_error("d/n/x", oflag_creat), Errno::noent);

@@ -19,7 +19,8 @@ host::Streams::Deadline deadline_in(std::optional<double> seconds) {
 }  // namespace
 
 bool reads_input(const api::Module& module) {
-    return module.has_import("wasi_snapshot_preview1", "fd_read");
+    return module.has_import("wasi_snapshot_preview1", "fd_read") ||
+           module.has_import("wasi_unstable", "fd_read");
 }
 
 Result<std::optional<std::string>> piped_input(std::optional<double> timeout_seconds) {
