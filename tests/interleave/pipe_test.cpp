@@ -71,7 +71,7 @@ struct Piped {
         const u32 arguments[] = {0, 96, 2, 160};
         errors[1] = m.call(1, [&](Call& call) {
             std::memcpy(m.words[1] + SmallMachine::frame_at, arguments, sizeof arguments);
-            return call_poll(call);
+            return call_poll(call, SystemCall::poll_oneoff);
         });
         return load_bytes<u32>(memory + 160);
     }
