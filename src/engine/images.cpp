@@ -84,9 +84,10 @@ std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target tar
     for (usize i = 0; i < shipped.size(); i++) {
         if (shipped[i].target != target) continue;
         if (!may_use_shipped) {
+            if (was_shipped_noted) return nullptr;
+            was_shipped_noted = true;
             note(name + ": its machine code is not used, since nothing checks what it does; "
                         "--allow-precompiled trusts it");
-            shipped.clear();  // said once
             return nullptr;
         }
         const ShippedImage image = std::move(shipped[i]);

@@ -77,7 +77,7 @@ private:
         std::mutex mutex;
         std::condition_variable changed;
         std::vector<ShippedImage> shipped;
-        bool may_use_shipped = false;
+        bool may_use_shipped = false, was_shipped_noted = false;
         std::vector<Row> rows;
         std::chrono::nanoseconds ran{0};
 

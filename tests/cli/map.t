@@ -203,7 +203,7 @@ gpu-run: out/.gpu-run/journal: these outputs were made with other arguments; giv
 [1]
 
 # Everything again.
-$ gpu-run map --device cpu --in in --out out -q show.wat && cat out/sub/c && sed "s/[0-9]* [0-9]* [0-9]* [0-9a-f]\{16\}/MARK/; s/[0-9a-f]\{16\}/HASH/" out/.gpu-run/journal
+$ gpu-run map --device cpu --in in --out out -q show.wat && cat out/sub/c && sed "s/[0-9]* [0-9]* [0-9]* [0-9]* [0-9a-f]\{16\}/MARK/; s/[0-9a-f]\{16\}/HASH/" out/.gpu-run/journal
 gamma
 gpu-run map 1 files
 module HASH
@@ -212,19 +212,19 @@ done b.txt	MARK
 done sub/c	MARK
 done z	MARK
 
-# --resume does inputs again that have changed since: other bytes of the same size and time, another file of
-# the same time, one that was replaced. A file that was copied or touched is the same.
-$ cp -r in new && gpu-run map --device cpu --in new --out again -q show.wat && cp -p new/a old && echo delta > new/b.txt && touch new/sub/c && cp new/z z && mv z new/z && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/*
+# --resume does inputs again that have changed since, even if size and time are what they were. A file that
+# was copied or touched is the same.
+$ cp -r in new && gpu-run map --device cpu --in new --out again -q show.wat && echo delta > new/b.txt && touch new/sub/c && cp new/z z && mv z new/z && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/*
 gpu-run: 1 done, 3 before, 0 failed
 alpha
 delta
 cat: again/sub: Is a directory
 [1]
 
-$ echo omega > other && touch -r new/a other && mv other new/a && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/a; for i in 1 2; do gpu-run map --device cpu --in new --out again --resume show.wat; done
+$ echo omega > other && touch -r new/a other && mv other new/a && gpu-run map --device cpu --in new --out again --resume show.wat && cat again/a; cp -p new/a old; printf gamma | dd of=new/a conv=notrunc 2>/dev/null; touch -r old new/a; for i in 1 2; do gpu-run map --device cpu --in new --out again --resume show.wat; done
 gpu-run: 1 done, 3 before, 0 failed
 omega
-gpu-run: 0 done, 4 before, 0 failed
+gpu-run: 1 done, 3 before, 0 failed
 gpu-run: 0 done, 4 before, 0 failed
 
 # Journals of older versions have no marks: there the time of the output decides.

@@ -139,8 +139,9 @@ public:
 private:
     // The part of a mark that can be told without reading the file.
     static std::string stamp_of(const struct stat& info) {
+        // The time of change sees what sets the other time back.
         return std::to_string(info.st_size) + " " + std::to_string(nanoseconds(info.st_mtim)) +
-               " " + std::to_string(info.st_ino);
+               " " + std::to_string(nanoseconds(info.st_ctim)) + " " + std::to_string(info.st_ino);
     }
 
     bool looks_the_same(const std::string& name, const Done& done) const {
