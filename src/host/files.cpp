@@ -1,10 +1,12 @@
 // Opens by openat and O_NOFOLLOW, one name after another.
 #include "host/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -86,6 +88,35 @@ File open_regular(int root, std::string_view path) {
         return File();
     }
     return file;
+}
+
+std::optional<std::vector<std::string>> list_names(int directory) {
+    File listed(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* stream = listed ? fdopendir(listed.get()) : nullptr;
+    if (!stream) return std::nullopt;
+    listed.release();
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = readdir(stream)) {
+        if (is_name(entry->d_name)) names.emplace_back(entry->d_name);
+        errno = 0;
+    }
+    bool is_whole = errno == 0;
+    closedir(stream);
+    if (!is_whole) return std::nullopt;
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+bool write_at(int file, u64 offset, std::span<const u8> bytes) {
+    for (u64 done = 0; done < bytes.size();) {
+        ssize_t put = pwrite(file, bytes.data() + done, bytes.size() - done, off_t(offset + done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put == 0) errno = ENOSPC;
+        if (put <= 0) return false;
+        done += u64(put);
+    }
+    return true;
 }
 
 std::string reason(int error) {

@@ -2,14 +2,18 @@
 // on the way, so what is reached lies below the directory whatever the tree looks like by then.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/ints.h"
 
 namespace gpurun::host {
+
+using Number = unsigned long long;  // for format()
 
 // Owns a file descriptor of the host.
 class File {
@@ -43,6 +47,12 @@ std::pair<std::string_view, std::string_view> split_path(std::string_view path);
 // Below root. Without a file in it, errno says why. An empty path is root itself.
 File open_directory(int root, std::string_view path);
 File open_regular(int root, std::string_view path);  // to be read
+
+// The names in a directory, sorted. Nothing: it cannot be read to its end, errno says why.
+std::optional<std::vector<std::string>> list_names(int directory);
+
+// Writes all of it. False: errno says why not.
+bool write_at(int file, u64 offset, std::span<const u8> bytes);
 
 // errno's meaning as part of a sentence: "no such file or directory".
 std::string reason(int error);

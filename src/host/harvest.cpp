@@ -17,6 +17,7 @@ public:
     explicit Comparison(Arena arena) : arena_(arena) {}
     Result<void> compare(Handle base, Handle own, u32 preopen);
     std::vector<Change> take();
+    std::vector<Change> take_directories() { return std::move(changed_); }
 
 private:
     struct Side {
@@ -32,9 +33,9 @@ private:
     Result<void> compare(const Pair& pair);
     Result<void> compare(const Pair& pair, const Name& base, const Name& own);
     Result<void> remove(const Pair& pair, const Name& name);
-    Result<void> make(const Pair& pair, const Name& name);
+    Result<void> make(const Pair& pair, const Name& name, Handle base = 0);
     Result<void> note(std::vector<Change>& list, ChangeKind kind, const Pair& pair,
-                      const Name& name);
+                      const Name& name, Handle base = 0);
     Result<void> push(const Pair& pair, std::string_view name, Handle base, Handle own);
 
     Arena arena_;
@@ -43,6 +44,7 @@ private:
     u64 path_bytes_ = 0;
     std::vector<Pair> stack_;
     std::vector<Change> removed_, made_;
+    std::vector<Change> changed_;  // directories on both sides
 };
 
 std::string join(const std::string& path, std::string_view name) {
@@ -63,13 +65,13 @@ Result<std::vector<Name>> Comparison::enter(Side& side, Handle directory) {
 }
 
 Result<void> Comparison::note(std::vector<Change>& list, ChangeKind kind, const Pair& pair,
-                              const Name& name) {
+                              const Name& name, Handle base) {
     std::string path = join(pair.path, name.text);
     path_bytes_ += path.size();
     if (path_bytes_ > max_change_bytes)
         return Error{format("a process changed files whose paths together have more than %llu MiB",
                             (unsigned long long)(max_change_bytes >> 20))};
-    list.push_back({kind, preopen_, std::move(path), name.node});
+    list.push_back({kind, preopen_, std::move(path), name.node, base});
     return {};
 }
 
@@ -89,13 +91,13 @@ Result<void> Comparison::remove(const Pair& pair, const Name& name) {
     return push(pair, name.text, name.node, 0);
 }
 
-Result<void> Comparison::make(const Pair& pair, const Name& name) {
+Result<void> Comparison::make(const Pair& pair, const Name& name, Handle base) {
     Node node = TRY(node_at(arena_, name.node));
     switch (node.kind) {
-        case NodeKind::file: return note(made_, ChangeKind::write_file, pair, name);
-        case NodeKind::symlink: return note(made_, ChangeKind::make_symlink, pair, name);
+        case NodeKind::file: return note(made_, ChangeKind::write_file, pair, name, base);
+        case NodeKind::symlink: return note(made_, ChangeKind::make_symlink, pair, name, base);
         case NodeKind::directory:
-            TRY(note(made_, ChangeKind::make_directory, pair, name));
+            TRY(note(made_, ChangeKind::make_directory, pair, name, base));
             return push(pair, name.text, 0, name.node);
         case NodeKind::stream: break;
     }
@@ -111,7 +113,7 @@ Result<void> Comparison::compare(const Pair& pair, const Name& base, const Name&
     if (was_directory && is_directory) return push(pair, own.text, base.node, own.node);
     if (was_directory || is_directory) {
         TRY(remove(pair, base));
-        return make(pair, own);
+        return make(pair, own, base.node);
     }
     if (was.kind == NodeKind::symlink && is.kind == NodeKind::symlink) {
         std::string_view old_text = TRY(symlink_text(arena_, was));
@@ -120,12 +122,14 @@ Result<void> Comparison::compare(const Pair& pair, const Name& base, const Name&
     }
     bool is_untouched_copy = is.origin == base.node && !(is.flags & node_is_changed);
     if (is.kind == NodeKind::file && is_untouched_copy) return {};
-    return make(pair, own);
+    return make(pair, own, base.node);
 }
 
 Result<void> Comparison::compare(const Pair& pair) {
     std::vector<Name> base = TRY(enter(base_, pair.base));
     std::vector<Name> own = TRY(enter(own_, pair.own));
+    if (pair.base && pair.own)
+        changed_.push_back({ChangeKind::make_directory, preopen_, pair.path, pair.own, pair.base});
     usize i = 0, j = 0;
     while (i < base.size() || j < own.size()) {
         if (j == own.size() || (i < base.size() && base[i].text < own[j].text))
@@ -192,7 +196,7 @@ Result<std::string> contents(Arena arena, Handle node, const SystemImage* image)
     return all;
 }
 
-Result<std::vector<Change>> changes(Arena arena, Handle process) {
+Result<std::vector<Change>> changes(Arena arena, Handle process, std::vector<Change>* directories) {
     // The header as a whole is long, and there may be many processes.
     u32 count = TRY(value_at<u32>(arena, offsetof(SystemHeader, preopen_count), "no header"));
     Handle at = TRY(value_at<Handle>(arena, offsetof(SystemHeader, preopens), "no header"));
@@ -211,6 +215,7 @@ Result<std::vector<Change>> changes(Arena arena, Handle process) {
         if (!base || !own) return broken("a preopen without a root", offset_of(block.roots));
         TRY(comparison.compare(base, own, i));
     }
+    if (directories) *directories = comparison.take_directories();
     return comparison.take();
 }
 

@@ -35,16 +35,21 @@ struct Change {
     u32 preopen;
     std::string path;  // below the preopen's directory
     Handle node;       // that now has the name, or had it
+    Handle base = 0;   // what is made: that had the name in the base, or 0
 };
 
-// How the files that a process sees differ from the base. In an order to follow: removals, what is
-// in a directory before the directory; then what is made, the directory first. A thing that was
-// renamed is removed and made.
-Result<std::vector<Change>> changes(Arena arena, Handle process);
+// How the files that a process sees differ from the base: removals, what is in a directory before
+// the directory; then what is made, the directory first. A thing that was renamed is removed and
+// made; so is a name that led to a directory and now does not, or the other way round.
+// `directories` gets those that are there before and after and have other entries, or others in
+// them: the base's node, and the process's.
+Result<std::vector<Change>> changes(Arena arena, Handle process,
+                                    std::vector<Change>* directories = nullptr);
 
-// Brings the changes below writable mounts to the host's directories: files whole or not at all.
-// What fails does not keep the rest from being written, but nothing is removed when a file could
-// not be written. The Error is the first, with the number of others.
+// Brings the changes below writable mounts to the host's directories, each of which is changed as a
+// whole (host/transaction.h). What others changed since the image was made stays as it is, and what
+// the process left is put beside it. What fails does not keep the rest from being written, but
+// nothing is removed then. The Error names what is not as the process left it.
 Result<void> write_back(Arena arena, Handle process, const SystemImage& image);
 
 // Writes what the process made or changed to a folder, which is made when there is something; with

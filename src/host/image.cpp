@@ -2,7 +2,6 @@
 // stays open, which is what max_host_depth bounds.
 #include "host/image.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -24,8 +23,6 @@ namespace gpurun::host {
 namespace {
 
 constexpr u32 min_indexed = 9;  // entries of a directory that has an index
-
-using Number = unsigned long long;
 
 u64 nanoseconds(const timespec& time) {
     return time.tv_sec < 0 ? 0 : u64(time.tv_sec) * 1'000'000'000 + u64(time.tv_nsec);
@@ -70,25 +67,6 @@ u32 hash_of(std::string_view name) {
     return hash;
 }
 
-// Names, sorted. Nothing when the directory cannot be read to its end.
-std::optional<std::vector<std::string>> list(int directory) {
-    File listed(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    DIR* stream = listed ? fdopendir(listed.get()) : nullptr;
-    if (!stream) return std::nullopt;
-    listed.release();
-    std::vector<std::string> names;
-    errno = 0;
-    while (const dirent* entry = readdir(stream)) {
-        if (is_name(entry->d_name)) names.emplace_back(entry->d_name);
-        errno = 0;
-    }
-    bool is_whole = errno == 0;
-    closedir(stream);
-    if (!is_whole) return std::nullopt;
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
 // Reads until `to` is full or the file ends.
 std::optional<u64> read_at(int file, u64 offset, std::span<u8> to) {
     u64 done = 0;
@@ -129,6 +107,7 @@ private:
         File file;
         Handle node;
         std::string path;  // below the mount, with a '/' after it unless empty
+        dev_t device = 0;
         std::vector<std::pair<std::string, Handle>> inner;  // directories in it, the first last
     };
 
@@ -159,6 +138,7 @@ private:
                                const struct stat& info);
     Result<void> write_entries(Handle node, std::vector<DirEntry>& entries);
     bool read_file(int directory, const std::string& name, u64 size);
+    void remember(Handle node, const struct stat& info);
 
     const SystemOptions& options_;
     u64 max_warm_;
@@ -255,6 +235,11 @@ Node ImageBuilder::make_node(NodeKind kind, Handle parent, const struct stat& in
     node.modified = nanoseconds(info.st_mtim);
     node.changed = nanoseconds(info.st_ctim);
     return node;
+}
+
+void ImageBuilder::remember(Handle node, const struct stat& info) {
+    image_.host_files_.push_back({node, info.st_mode, info.st_uid, info.st_gid, Identity::of(info),
+                                  s64(nanoseconds(info.st_atim))});
 }
 
 Result<SystemImage> ImageBuilder::build() {
@@ -380,6 +365,7 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
     if (!kept) return refuse("cannot open the directory: " + reason(errno));
     image_.mounts_.push_back(mount);
     image_.directories_.push_back(std::move(kept));
+    image_.file_systems_.emplace_back();
     preopen_ = number;
 
     preopen.is_writable = mount.is_writable;
@@ -388,9 +374,10 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
     write(preopen.name, name.data(), name.size());
     preopen.node = TRY(allocate(sizeof(Node)));
     write(preopen.node, make_node(NodeKind::directory, 0, info));
+    remember(preopen.node, info);
 
     std::vector<Directory> stack;
-    stack.push_back({std::move(file), preopen.node, "", {}});
+    stack.push_back({std::move(file), preopen.node, "", info.st_dev, {}});
     TRY(fill(stack.back()));
     while (!stack.empty()) {
         Directory& outer = stack.back();
@@ -405,10 +392,13 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         inner.node = node;
         inner.path = outer.path + inner_name + "/";
-        if (!inner.file) {
+        if (!inner.file || fstat(inner.file.get(), &info) != 0) {
             image_.unreadable_++;
             continue;
         }
+        inner.device = info.st_dev;
+        if (inner.device != outer.device)
+            image_.file_systems_.back().push_back(outer.path + inner_name);
         if (stack.size() >= max_host_depth)
             return refuse(format("directories are nested more than %u deep", max_host_depth));
         TRY(fill(inner));
@@ -418,10 +408,22 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
 }
 
 Result<void> ImageBuilder::fill(Directory& directory) {
-    std::optional<std::vector<std::string>> names = list(directory.file.get());
+    std::optional<std::vector<std::string>> names = list_names(directory.file.get());
     if (!names) {
         image_.unreadable_++;
         return {};
+    }
+    // A killed run may have left its work there half done.
+    if (std::binary_search(names->begin(), names->end(), staging_name)) {
+        const Mount& mount = options_.mounts[preopen_];
+        if (mount.is_writable) {
+            std::string shown = mount.host_path + "/" + directory.path;
+            shown.pop_back();
+            TRY(recover(directory.file.get(), shown));
+            names = list_names(directory.file.get());
+            if (!names) names.emplace();
+        }
+        std::erase(*names, staging_name);
     }
     std::vector<DirEntry> entries;
     for (const std::string& name : *names) {
@@ -479,6 +481,7 @@ Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& 
     Node node = make_node(NodeKind::directory, directory.node, info);
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
+    remember(handle, info);
     directory.inner.emplace_back(name, handle);
     return handle;
 }
@@ -523,6 +526,7 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
     }
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
+    remember(handle, info);
     return handle;
 }
 
@@ -545,6 +549,7 @@ Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string
     node.content = TRY(place_all(text));
     Handle handle = TRY(allocate(sizeof node));
     write(handle, node);
+    remember(handle, info);
     return handle;
 }
 
@@ -567,6 +572,11 @@ SystemHeader SystemImage::fresh_header() const {
 void SystemImage::stamp(SystemHeader& header) {
     header.realtime = now(CLOCK_REALTIME);
     header.monotonic = now(CLOCK_MONOTONIC);
+}
+
+const HostFile* SystemImage::host_file(Handle node) const {
+    auto found = std::ranges::lower_bound(host_files_, node, {}, &HostFile::node);
+    return found != host_files_.end() && found->node == node ? &*found : nullptr;
 }
 
 u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }

@@ -13,6 +13,7 @@
 #include "base/ints.h"
 #include "base/result.h"
 #include "host/files.h"
+#include "host/transaction.h"
 
 namespace gpurun::host {
 
@@ -55,6 +56,14 @@ struct SystemOptions {
     u32 debug_capacity = 0;
 };
 
+// What the host knew of a node of the base when it was loaded.
+struct HostFile {
+    Handle node;
+    u32 mode, owner, group;
+    Identity identity;
+    s64 accessed;
+};
+
 class SystemImage {
 public:
     static Result<SystemImage> make(const SystemOptions& options);
@@ -75,6 +84,13 @@ public:
     const Mount& mount(u32 preopen) const { return mounts_[preopen]; }
     int directory(u32 preopen) const { return directories_[preopen].get(); }
 
+    // Of a node of the base; null: none of a file or directory.
+    const HostFile* host_file(Handle node) const;
+    // Directories below a preopen's that lie in other file systems than what they are in.
+    const std::vector<std::string>& file_systems(u32 preopen) const {
+        return file_systems_[preopen];
+    }
+
     // What the tool may want to warn about.
     u32 skipped_names() const { return skipped_names_; }  // names and links that are not UTF-8
     u32 unreadable() const { return unreadable_; }        // files and directories
@@ -93,6 +109,8 @@ private:
     std::vector<u8> bytes_;
     std::vector<Mount> mounts_;
     std::vector<File> directories_;
+    std::vector<HostFile> host_files_;  // by their nodes
+    std::vector<std::vector<std::string>> file_systems_;
     u32 skipped_names_ = 0, unreadable_ = 0;
     std::unique_ptr<ColdFiles> cold_;
 };

@@ -1,13 +1,13 @@
-// Writing what processes changed, in three steps, so that no file of the host is gone before all
-// that may depend on it is written: new contents go to temporary files, then what was removed is
-// removed, then directories are made and files get their names. Every directory is reached from the
-// mount's own without following a link, whatever a program has put in between.
+// Plans how the changes of a process come to directories of the host: what is staged, and which
+// rows (host/transaction.h) give it its names. Every directory is reached from the mount's own
+// without following a link, whatever a program has put in between.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -15,84 +15,401 @@
 
 #include "base/format.h"
 #include "host/harvest.h"
+#include "host/transaction.h"
 
 namespace gpurun::host {
 namespace {
-
-// Collects what failed.
-class Failures {
-public:
-    void add(std::string message) {
-        if (!count_++) first_ = std::move(message);
-    }
-    u64 count() const { return count_; }
-    Result<void> result() const {
-        if (!count_) return {};
-        if (count_ == 1) return Error{first_};
-        return Error{
-            format("%s (and %llu more)", first_.c_str(), (unsigned long long)(count_ - 1))};
-    }
-
-private:
-    std::string first_;
-    u64 count_ = 0;
-};
 
 timespec time_of(u64 nanoseconds) {
     return {time_t(nanoseconds / 1'000'000'000), long(nanoseconds % 1'000'000'000)};
 }
 
-bool write_at(int file, u64 offset, Arena bytes) {
-    for (u64 done = 0; done < bytes.size();) {
-        ssize_t put = pwrite(file, bytes.data() + done, bytes.size() - done, off_t(offset + done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put == 0) errno = ENOSPC;
-        if (put <= 0) return false;
-        done += u64(put);
-    }
-    return true;
+bool is_removal(const Change& change) {
+    return change.kind == ChangeKind::remove_file || change.kind == ChangeKind::remove_directory;
 }
 
-Result<void> write_content(int file, Content& content) {
+// Whether a symbolic link in `folder` could lead out of the mount: by an absolute path, by more
+// ".." than the folder is deep, or by a ".." after a name. That name may become a link to anywhere
+// later; without such names a path is within the mount at every step, whatever the others become.
+bool leads_out(std::string_view folder, std::string_view text) {
+    s64 depth = folder.empty() ? 0 : 1 + std::count(folder.begin(), folder.end(), '/');
+    if (text.starts_with('/')) return true;
+    for (bool has_name = false; !text.empty();) {
+        std::string_view name = text.substr(0, text.find('/'));
+        text.remove_prefix(std::min(text.size(), name.size() + 1));
+        if (name == ".." && (has_name || --depth < 0)) return true;
+        has_name |= !name.empty() && name != "." && name != "..";
+    }
+    return false;
+}
+
+// Makes what a process left, under a name that is free.
+class Maker {
+public:
+    // `syncs`: each file and directory by itself.
+    Maker(Arena arena, const SystemImage& image, bool syncs)
+        : arena_(arena), image_(image), syncs_(syncs) {}
+
+    Result<void> make_file(const Change& change, int directory, const std::string& name) const;
+    Result<void> make_symlink(const Change& change, int directory, const std::string& name) const;
+    // What a directory gets last, when all that is in it has been made.
+    void finish_directory(const Change& change, int directory) const;
+    Result<void> check_name(const Change& change) const;
+
+private:
+    Result<void> write_content(int file, Content& content) const;
+    const HostFile* source_of(const Change& change, const Node& node) const;
+
+    Arena arena_;
+    const SystemImage& image_;
+    bool syncs_;
+};
+
+Result<void> Maker::check_name(const Change& change) const {
+    if (split_path(change.path).second == staging_name)
+        return Error{"gpu-run keeps that name for itself"};
+    return {};
+}
+
+// Whose owner and mode a thing has: of what it is a copy of, or of what it takes the name of.
+const HostFile* Maker::source_of(const Change& change, const Node& node) const {
+    const bool is_base = offset_of(change.node) < image_.base_end();
+    const HostFile* source = image_.host_file(is_base ? change.node : node.origin);
+    if (!source && change.base) source = image_.host_file(change.base);
+    const bool is_directory = node.kind == NodeKind::directory;
+    if (source && S_ISDIR(source->mode) == is_directory && !S_ISLNK(source->mode)) return source;
+    return nullptr;
+}
+
+// Gives what the system allows. Bits beyond those of reading, writing and executing are not for a
+// program to give its own contents.
+bool set_attributes(int file, const HostFile& source, u32 more) {
+    if (fchown(file, source.owner, source.group) != 0) (void)!fchown(file, -1, source.group);
+    return fchmod(file, (source.mode & 0777) | more) == 0;
+}
+
+Result<void> Maker::write_content(int file, Content& content) const {
     auto fail = [] { return Error{reason(errno)}; };
-    if (ftruncate(file, off_t(content.size())) != 0) return fail();
+    u64 end = 0;
     for (u64 i = content.next_block(0); i < content.block_count(); i = content.next_block(i + 1)) {
         Arena block = TRY(content.block(i));
-        if (!is_zero(block) && !write_at(file, i * file_block, block)) return fail();
+        if (is_zero(block)) continue;
+        if (!write_at(file, i * file_block, block)) return fail();
+        end = i * file_block + block.size();
     }
+    if (end != content.size() && ftruncate(file, off_t(content.size())) != 0) return fail();
     timespec times[2] = {time_of(content.node().accessed), time_of(content.node().modified)};
     futimens(file, times);  // some file systems have none
     return {};
 }
 
-// A new name in a directory, of which there is no other.
-std::string temporary_name() {
-    static u64 counter = 0;
-    timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return format(".gpu-run-%d-%llx-%llx", getpid(), (unsigned long long)time.tv_nsec,
-                  (unsigned long long)__atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED));
-}
-
-// The whole file under a temporary name. `mode`: of the file that it will replace. Bits beyond
-// those of reading, writing and executing are not for a program to give its own contents.
-Result<std::string> write_temporary(int directory, Content& content, std::optional<mode_t> mode) {
-    std::string name = temporary_name();
+Result<void> Maker::make_file(const Change& change, int directory, const std::string& name) const {
+    Content content = TRY(Content::make(arena_, change.node, &image_));
+    const HostFile* source = source_of(change, content.node());
     File file(openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                     mode ? 0600 : 0644));
+                     source ? 0600 : 0644));
     if (!file) return Error{reason(errno)};
     Result<void> written = write_content(file.get(), content);
-    if (written && mode && fchmod(file.get(), *mode & 0777) != 0) written = Error{reason(errno)};
+    if (written && source && !set_attributes(file.get(), *source, 0))
+        written = Error{reason(errno)};
+    if (written && syncs_ && fsync(file.get()) != 0) written = Error{reason(errno)};
     if (!file.close() && written) written = Error{reason(errno)};
-    if (written) return name;
-    unlinkat(directory, name.c_str(), 0);
-    return std::move(written).error();
+    if (!written) unlinkat(directory, name.c_str(), 0);
+    return written;
 }
 
-std::optional<mode_t> mode_of(int directory, const std::string& name) {
+Result<void> Maker::make_symlink(const Change& change, int directory,
+                                 const std::string& name) const {
+    Node node = TRY(node_at(arena_, change.node));
+    std::string text(TRY(symlink_text(arena_, node)));
+    // An absolute link of the host means the same wherever it is.
+    bool is_hosts = offset_of(change.node) < image_.base_end() ||
+                    (node.origin && image_.host_file(node.origin));
+    bool is_allowed =
+        !leads_out(split_path(change.path).first, text) || (is_hosts && text.starts_with('/'));
+    if (text.empty() || text.find('\0') != text.npos || !is_allowed)
+        return Error{
+            "a symbolic link that leads out of the directory, or could once names have moved"};
+    if (symlinkat(text.c_str(), directory, name.c_str()) != 0) return Error{reason(errno)};
+    return {};
+}
+
+// The user can write there whatever it was like: else what is in it could not be moved.
+void Maker::finish_directory(const Change& change, int directory) const {
+    Result<Node> node = node_at(arena_, change.node);
+    File file(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!node || !file) return;
+    if (const HostFile* source = source_of(change, *node))
+        set_attributes(file.get(), *source, S_IRWXU);
+    timespec times[2] = {time_of(node->accessed), time_of(node->modified)};
+    futimens(file.get(), times);
+    if (syncs_) fsync(file.get());
+}
+
+// A directory of the host that is changed as a whole, with all that is to be done there.
+class Site {
+public:
+    Site(File directory, std::string shown, const struct stat& info)
+        : directory_(std::move(directory)), shown_(std::move(shown)), info_(info) {}
+
+    bool is(const struct stat& other) const {
+        return info_.st_dev == other.st_dev && info_.st_ino == other.st_ino;
+    }
+    auto order() const { return std::pair(info_.st_dev, info_.st_ino); }
+    const std::string& shown() const { return shown_; }
+    int directory() const { return directory_.get(); }
+
+    Result<void> begin() {
+        transaction_.emplace(TRY(Transaction::begin(directory_.get(), shown_)));
+        return {};
+    }
+    Transaction* transaction() { return transaction_ ? &*transaction_ : nullptr; }
+
+    // In the order in which they are carried out.
+    std::vector<Row> given, removed, replaced, times;
+
+private:
+    File directory_;
+    std::string shown_;
+    struct stat info_;
+    std::optional<Transaction> transaction_;
+};
+
+// The changes that one site gets from one mount.
+struct Group {
+    Site* site = nullptr;
+    u32 preopen = 0;
+    std::string prefix;  // of their paths: how the site's directory is reached, with a '/' after it
+    std::vector<const Change*> changes;
+
+    std::string path(const Change& change) const { return change.path.substr(prefix.size()); }
+};
+
+// Stages what a group of changes makes, and lists what gives it its names.
+class Planner {
+public:
+    Planner(Arena arena, const SystemImage& image, bool syncs, Group& group, Problems& problems)
+        : maker_(arena, image, syncs),
+          arena_(arena),
+          image_(image),
+          group_(group),
+          site_(*group.site),
+          problems_(problems) {}
+
+    void stage();
+    void remove();
+    void keep_times(const std::vector<Change>& directories);
+
+private:
+    void stage(const Change& change);
+    Result<void> stage(const Change& change, int folder, const std::string& name);
+    void add_row(const Change& change, u64 number);
+    Expected expected(Handle base) const;
+    int staged_directory(const std::string& path);
+    void fail(const Change& change, const char* what, const std::string& why) {
+        problems_.add(format("cannot %s '%s' in '%s': %s", what, group_.path(change).c_str(),
+                             site_.shown().c_str(), why.c_str()));
+    }
+
+    Maker maker_;
+    Arena arena_;
+    const SystemImage& image_;
+    Group& group_;
+    Site& site_;
+    Problems& problems_;
+
+    // New directories: where they are in the staging folder, or "": they are not to be made.
+    std::unordered_map<std::string_view, std::string> staged_;
+    std::unordered_set<std::string_view> replaced_;  // names of what was of another kind
+    File place_;                                     // the staged directory that was opened last
+    std::string place_path_;
+};
+
+int Planner::staged_directory(const std::string& path) {
+    if (!place_ || place_path_ != path) {
+        place_ = open_directory(site_.transaction()->folder(), path);
+        place_path_ = path;
+    }
+    return place_.get();
+}
+
+void Planner::stage() {
+    std::vector<const Change*> directories;
+    for (const Change* change : group_.changes) {
+        if (is_removal(*change)) continue;
+        stage(*change);
+        if (change->kind == ChangeKind::make_directory) directories.push_back(change);
+    }
+    for (auto change = directories.rbegin(); change != directories.rend(); ++change) {
+        const std::string& place = staged_[(*change)->path];
+        if (place.empty()) continue;
+        if (int directory = staged_directory(place); directory >= 0)
+            maker_.finish_directory(**change, directory);
+    }
+}
+
+// What is in a new directory is staged in it; the rest under a number, and it gets a row.
+void Planner::stage(const Change& change) {
+    auto [folder, name] = split_path(change.path);
+    const bool is_directory = change.kind == ChangeKind::make_directory;
+    if (is_directory) staged_[change.path];
+    auto outer = staged_.find(folder);
+    if (outer != staged_.end() && outer->second.empty()) return;  // told already
+    const bool is_inner = outer != staged_.end();
+    u64 number = is_inner ? 0 : site_.transaction()->next_number();
+    std::string staged = is_inner ? std::string(name) : std::to_string(number);
+    int directory = is_inner ? staged_directory(outer->second) : site_.transaction()->folder();
+    Result<void> made = directory < 0 ? Error{reason(errno)} : stage(change, directory, staged);
+    if (!made)
+        return fail(change, change.kind == ChangeKind::write_file ? "write" : "make",
+                    made.error().to_string());
+    if (is_directory) staged_[change.path] = is_inner ? outer->second + "/" + staged : staged;
+    if (!is_inner) add_row(change, number);
+}
+
+Result<void> Planner::stage(const Change& change, int folder, const std::string& name) {
+    TRY(maker_.check_name(change));
+    switch (change.kind) {
+        case ChangeKind::write_file: return maker_.make_file(change, folder, name);
+        case ChangeKind::make_symlink: return maker_.make_symlink(change, folder, name);
+        default: break;
+    }
+    if (mkdirat(folder, name.c_str(), 0777) != 0) return Error{reason(errno)};
+    return {};
+}
+
+Expected Planner::expected(Handle base) const {
+    const HostFile* file = base ? image_.host_file(base) : nullptr;
+    if (!file) return {};
+    if (S_ISDIR(file->mode)) return {Expected::Kind::directory, {}};
+    return {Expected::Kind::file, file->identity};
+}
+
+void Planner::add_row(const Change& change, u64 number) {
+    Row row{Row::Kind::place, group_.path(change), number, expected(change.base)};
+    const bool was_directory = row.expected.kind == Expected::Kind::directory;
+    const bool is_other_kind = row.expected.kind != Expected::Kind::nothing &&
+                               was_directory != (change.kind == ChangeKind::make_directory);
+    if (is_other_kind) replaced_.insert(change.path);
+    (is_other_kind ? site_.replaced : site_.given).push_back(std::move(row));
+}
+
+// After stage(): a name that something of another kind gets is not removed by a row of its own.
+void Planner::remove() {
+    for (const Change* change : group_.changes) {
+        if (!is_removal(*change) || replaced_.contains(change->path)) continue;
+        Row row{Row::Kind::remove_directory, group_.path(*change)};
+        if (change->kind == ChangeKind::remove_file) {
+            row.kind = Row::Kind::remove;
+            row.expected = expected(change->node);
+            if (row.expected.kind != Expected::Kind::file) continue;
+        }
+        site_.removed.push_back(std::move(row));
+    }
+}
+
+// Directories that nobody else has changed get the times that they have for the process.
+void Planner::keep_times(const std::vector<Change>& directories) {
+    for (const Change& directory : directories) {
+        const bool is_root = directory.path + "/" == group_.prefix ||
+                             (directory.path.empty() && group_.prefix.empty());
+        if (directory.preopen != group_.preopen ||
+            (!is_root && !directory.path.starts_with(group_.prefix)))
+            continue;
+        const HostFile* before = image_.host_file(directory.base);
+        Result<Node> node = node_at(arena_, directory.node);
+        if (!before || !node) continue;
+        struct stat now = site_.transaction()->before();
+        std::string path = is_root ? "" : group_.path(directory);
+        if (!is_root) {
+            auto [folder, name] = split_path(path);
+            File parent = open_directory(site_.directory(), folder);
+            if (!parent ||
+                fstatat(parent.get(), std::string(name).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
+                continue;
+        }
+        if (!S_ISDIR(now.st_mode) || Identity::of(now) != before->identity) continue;
+        Row row{Row::Kind::set_times, path};
+        row.accessed = s64(node->accessed);
+        row.modified = s64(node->modified);
+        site_.times.push_back(std::move(row));
+    }
+}
+
+// Divides changes among the directories that can be changed as a whole: those of the mounts, those
+// where another file system begins, and where this user cannot write, those below.
+class Divider {
+public:
+    Divider(const SystemImage& image, Problems& problems) : image_(image), problems_(problems) {}
+
+    void add(u32 preopen, const std::vector<const Change*>& changes);
+    std::vector<std::unique_ptr<Site>> sites;
+    std::vector<Group> groups;
+
+private:
+    void add(Group group);
+    const SystemImage& image_;
+    Problems& problems_;
+};
+
+void Divider::add(u32 preopen, const std::vector<const Change*>& changes) {
+    std::map<std::string, Group> parts;
+    const std::vector<std::string>& inner = image_.file_systems(preopen);
+    for (const Change* change : changes) {
+        std::string prefix;
+        for (const std::string& path : inner)
+            if (path.size() > prefix.size() && change->path.starts_with(path + "/"))
+                prefix = path + "/";
+        Group& group = parts[prefix];
+        group.preopen = preopen;
+        group.prefix = prefix;
+        group.changes.push_back(change);
+    }
+    for (auto& [prefix, group] : parts) add(std::move(group));
+}
+
+void Divider::add(Group group) {
+    std::string path = group.prefix, shown = image_.mount(group.preopen).host_path;
+    if (!path.empty()) path.pop_back();
+    if (!path.empty()) shown += "/" + path;
+    auto fail = [&](const Change& change, int error) {
+        problems_.add(format("cannot %s '%s' in '%s': %s", is_removal(change) ? "remove" : "write",
+                             group.path(change).c_str(), shown.c_str(), reason(error).c_str()));
+    };
+    File way = open_directory(image_.directory(group.preopen), path);
+    File directory(way ? openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
     struct stat info;
-    if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
-    return S_ISREG(info.st_mode) ? std::optional(info.st_mode) : std::nullopt;
+    if (!directory || fstat(directory.get(), &info) != 0) {
+        int error = errno;
+        for (const Change* change : group.changes) fail(*change, error);
+        return;
+    }
+    if (faccessat(directory.get(), ".", W_OK | X_OK, AT_EACCESS) == 0) {
+        for (const auto& site : sites)
+            if (site->is(info)) group.site = site.get();
+        if (!group.site) {
+            sites.push_back(std::make_unique<Site>(std::move(directory), shown, info));
+            group.site = sites.back().get();
+        }
+        groups.push_back(std::move(group));
+        return;
+    }
+    const int error = errno;
+    std::map<std::string, Group> parts;
+    for (const Change* change : group.changes) {
+        std::string below = group.path(*change);
+        usize slash = below.find('/');
+        if (slash == below.npos) {
+            fail(*change, error);
+            continue;
+        }
+        std::string prefix = group.prefix + below.substr(0, slash + 1);
+        Group& part = parts[prefix];
+        part.preopen = group.preopen;
+        part.prefix = prefix;
+        part.changes.push_back(change);
+    }
+    for (auto& [prefix, part] : parts) add(std::move(part));
 }
 
 // Makes a directory unless there is one. False: errno says why.
@@ -118,154 +435,6 @@ File reach_directory(int root, std::string_view path) {
         at = open_directory(at.get(), name);
     }
     return at;
-}
-
-// Whether a link in `folder` would mean another file on the host than it means to the program: one
-// outside. (Lexically: we never follow it ourselves.)
-bool leads_out(std::string_view folder, std::string_view text) {
-    s64 depth = folder.empty() ? 0 : 1 + std::count(folder.begin(), folder.end(), '/');
-    if (text[0] == '/') return true;
-    while (!text.empty() && depth >= 0) {
-        std::string_view name = text.substr(0, text.find('/'));
-        text.remove_prefix(std::min(text.size(), name.size() + 1));
-        if (name == "..")
-            depth--;
-        else if (!name.empty() && name != ".")
-            depth++;
-    }
-    return depth < 0;
-}
-
-// Carries changes out below one directory of the host.
-class Writer {
-public:
-    Writer(Arena arena, const SystemImage& image, int root, std::string shown, Failures& failures)
-        : arena_(arena),
-          image_(image),
-          root_(root),
-          shown_(std::move(shown)),
-          failures_(failures) {}
-
-    void stage(const std::vector<const Change*>& changes);
-    void remove(const Change& change);
-    void make(const Change& change);
-    void begin_making() { parent_ = File(); }
-
-private:
-    struct Staged {
-        std::string folder, name;
-    };
-    void stage(const Change& change);
-    void make_symlink(const Change& change, const std::string& name);
-    void write_file(const Change& change, const std::string& name, int directory);
-    int parent(std::string_view folder, bool makes_missing);
-    void fail(const Change& change, const char* what, const std::string& why) {
-        failures_.add(format("cannot %s '%s' in '%s': %s", what, change.path.c_str(),
-                             shown_.c_str(), why.c_str()));
-    }
-
-    Arena arena_;
-    const SystemImage& image_;
-    int root_;
-    std::string shown_;
-    Failures& failures_;
-
-    // The directory that was opened last: neighbours come one after another.
-    File parent_;
-    std::string parent_path_;
-
-    std::unordered_set<std::string_view> removed_;  // directories
-    std::unordered_map<const Change*, Staged> staged_;
-};
-
-int Writer::parent(std::string_view folder, bool makes_missing) {
-    if (!parent_ || parent_path_ != folder) {
-        parent_ = makes_missing ? reach_directory(root_, folder) : open_directory(root_, folder);
-        parent_path_ = folder;
-    }
-    return parent_.get();
-}
-
-// Files go to where they will be, or as near as a directory is that stays.
-void Writer::stage(const std::vector<const Change*>& changes) {
-    for (const Change* change : changes)
-        if (change->kind == ChangeKind::remove_directory) removed_.insert(change->path);
-    for (const Change* change : changes)
-        if (change->kind == ChangeKind::write_file) stage(*change);
-}
-
-void Writer::stage(const Change& change) {
-    auto [folder, name] = split_path(change.path);
-    std::string_view place = folder;
-    auto is_there = [&] { return !removed_.contains(place) && parent(place, false) >= 0; };
-    while (!is_there() && !place.empty()) place = split_path(place).first;
-    int directory = parent(place, false);
-    if (directory < 0) return fail(change, "write", reason(errno));
-    std::optional<mode_t> mode;
-    if (place == folder) mode = mode_of(directory, std::string(name));
-    Result<Content> content = Content::make(arena_, change.node, &image_);
-    if (!content) return fail(change, "write", content.error().to_string());
-    Result<std::string> temporary = write_temporary(directory, *content, mode);
-    if (!temporary) return fail(change, "write", temporary.error().to_string());
-    staged_[&change] = {std::string(place), *std::move(temporary)};
-}
-
-void Writer::remove(const Change& change) {
-    auto [folder, name] = split_path(change.path);
-    int directory = parent(folder, false);
-    int flags = change.kind == ChangeKind::remove_directory ? AT_REMOVEDIR : 0;
-    if (directory >= 0 && unlinkat(directory, std::string(name).c_str(), flags) == 0) return;
-    if (errno != ENOENT) fail(change, "remove", reason(errno));
-}
-
-void Writer::make(const Change& change) {
-    auto [folder, last] = split_path(change.path);
-    std::string name(last);
-    int directory = parent(folder, true);
-    if (change.kind == ChangeKind::write_file) return write_file(change, name, directory);
-    if (directory < 0) return fail(change, "make", reason(errno));
-    switch (change.kind) {
-        case ChangeKind::make_directory:
-            if (!make_directory(directory, name)) fail(change, "make", reason(errno));
-            return;
-        case ChangeKind::make_symlink: return make_symlink(change, name);
-        case ChangeKind::write_file:
-        case ChangeKind::remove_file:
-        case ChangeKind::remove_directory: return;
-    }
-}
-
-void Writer::make_symlink(const Change& change, const std::string& name) {
-    Result<Node> node = node_at(arena_, change.node);
-    if (!node) return fail(change, "make", node.error().to_string());
-    Result<std::string_view> found = symlink_text(arena_, *node);
-    if (!found) return fail(change, "make", found.error().to_string());
-    std::string text(*found);
-    // The base's links came from the host and may lead anywhere.
-    bool is_own = offset_of(change.node) >= image_.base_end();
-    if (text.empty() || text.find('\0') != text.npos || (is_own && leads_out(parent_path_, text)))
-        return fail(change, "make", "a symbolic link that leads out of the directory");
-    std::string temporary = temporary_name();
-    if (symlinkat(text.c_str(), parent_.get(), temporary.c_str()) != 0)
-        return fail(change, "make", reason(errno));
-    if (renameat(parent_.get(), temporary.c_str(), parent_.get(), name.c_str()) == 0) return;
-    fail(change, "make", reason(errno));
-    unlinkat(parent_.get(), temporary.c_str(), 0);
-}
-
-void Writer::write_file(const Change& change, const std::string& name, int directory) {
-    auto found = staged_.find(&change);
-    if (found == staged_.end()) return;  // that failed already
-    const Staged& staged = found->second;
-    int error = errno;
-    if (directory >= 0) {
-        File from = open_directory(root_, staged.folder);
-        if (from && renameat(from.get(), staged.name.c_str(), directory, name.c_str()) == 0) return;
-        error = errno;
-    }
-    // What it was made from may be gone by now, so this stays.
-    std::string where = staged.folder.empty() ? staged.name : staged.folder + "/" + staged.name;
-    fail(change, "write", reason(error) + "; its contents are in '" + where + "'");
 }
 
 // A name for a preopen's folder: its path in the program, with '_' for '/'.
@@ -313,40 +482,99 @@ Result<ByPreopen> by_preopen(const std::vector<Change>& all, const SystemImage& 
     return parts;
 }
 
-bool is_removal(const Change& change) {
-    return change.kind == ChangeKind::remove_file || change.kind == ChangeKind::remove_directory;
-}
+// Makes what a process left below a folder, in place of what is there.
+class Storer {
+public:
+    Storer(Arena arena, const SystemImage& image, int root)
+        : maker_(arena, image, false), root_(root) {}
+
+    Result<void> store(const Change& change) {
+        auto [folder, last] = split_path(change.path);
+        const std::string name(last);
+        TRY(maker_.check_name(change));
+        if (!parent_ || parent_path_ != folder) {
+            parent_ = reach_directory(root_, folder);
+            parent_path_ = folder;
+        }
+        if (!parent_) return Error{reason(errno)};
+        if (change.kind == ChangeKind::make_directory) {
+            if (!make_directory(parent_.get(), name)) return Error{reason(errno)};
+            return {};
+        }
+        unlinkat(parent_.get(), name.c_str(), 0);
+        return change.kind == ChangeKind::write_file
+                   ? maker_.make_file(change, parent_.get(), name)
+                   : maker_.make_symlink(change, parent_.get(), name);
+    }
+    void finish(const std::vector<const Change*>& changes) {
+        for (auto change = changes.rbegin(); change != changes.rend(); ++change)
+            if ((*change)->kind == ChangeKind::make_directory)
+                if (File directory = open_directory(root_, (*change)->path))
+                    maker_.finish_directory(**change, directory.get());
+    }
+
+private:
+    Maker maker_;
+    int root_;
+    // The directory that was opened last: neighbours come one after another.
+    File parent_;
+    std::string parent_path_;
+};
 
 }  // namespace
 
 Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
-    std::vector<Change> all = TRY(changes(arena, process));
+    std::vector<Change> directories, all = TRY(changes(arena, process, &directories));
     ByPreopen parts = TRY(by_preopen(all, image));
-    Failures failures;
-    std::vector<Writer> writers;
-    for (u32 i = 0; i < parts.size(); i++) {
-        const Mount& mount = image.mount(i);
-        if (!mount.is_writable) parts[i].clear();
-        writers.emplace_back(arena, image, image.directory(i), mount.host_path, failures);
-        writers[i].stage(parts[i]);
-    }
-    bool removes = failures.count() == 0;
+    Problems problems;
+    Divider divider(image, problems);
     for (u32 i = 0; i < parts.size(); i++)
-        for (const Change* change : parts[i])
-            if (removes && is_removal(*change)) writers[i].remove(*change);
-    for (u32 i = 0; i < parts.size(); i++) {
-        writers[i].begin_making();
-        for (const Change* change : parts[i])
-            if (!is_removal(*change)) writers[i].make(*change);
+        if (image.mount(i).is_writable) divider.add(i, parts[i]);
+    // All who write to the same directories lock them in the same order.
+    std::vector<std::unique_ptr<Site>>& sites = divider.sites;
+    std::ranges::sort(sites, {}, [](const auto& site) { return site->order(); });
+    for (const auto& site : sites)
+        if (Result<void> begun = site->begin(); !begun)
+            problems.add(format("cannot write back to '%s': %s", site->shown().c_str(),
+                                begun.error().message.c_str()));
+    std::erase_if(divider.groups, [](const Group& group) { return !group.site->transaction(); });
+    // Few files are synced one by one: a file system as a whole may have much to sync of others.
+    const bool syncs = all.size() <= few_files;
+    for (Group& group : divider.groups) {
+        Planner planner(arena, image, syncs, group, problems);
+        planner.stage();
+        planner.remove();
+        planner.keep_times(directories);
     }
-    return failures.result();
+    bool may_remove = problems.count() == 0;
+    auto commit = [&](Site& site, std::initializer_list<std::vector<Row>*> lists) {
+        std::vector<Row> rows;
+        for (std::vector<Row>* list : lists) std::ranges::move(*list, std::back_inserter(rows));
+        may_remove &= site.transaction()->commit(rows, syncs, problems);
+    };
+    std::erase_if(sites, [](const auto& site) { return !site->transaction(); });
+    // A file may have gone from one site to another, so of several all have their new names first.
+    if (sites.size() > 1)
+        for (const auto& site : sites) {
+            commit(*site, {&site->given});
+            site->given.clear();
+        }
+    for (const auto& site : sites) {
+        if (!may_remove) site->removed.clear();
+        // What is in the way is then not removed either.
+        for (Row& row : site->replaced)
+            if (!may_remove) row.expected = {};
+        commit(*site, {&site->given, &site->removed, &site->replaced, &site->times});
+    }
+    return problems.result();
 }
 
+// Writes to a folder that is nobody else's, so there is nothing to be safe from.
 Result<void> store(Arena arena, Handle process, const SystemImage& image,
                    const std::string& folder) {
     std::vector<Change> all = TRY(changes(arena, process));
     ByPreopen parts = TRY(by_preopen(all, image));
-    Failures failures;
+    Problems problems;
     for (u32 i = 0; i < parts.size(); i++) {
         std::erase_if(parts[i], [](const Change* change) { return is_removal(*change); });
         if (parts[i].empty()) continue;
@@ -354,15 +582,17 @@ Result<void> store(Arena arena, Handle process, const SystemImage& image,
         if (parts.size() > 1) path += "/" + folder_names(image)[i];
         File root = make_folder(path);
         if (!root) {
-            failures.add(format("cannot make '%s': %s", path.c_str(), reason(errno).c_str()));
+            problems.add(format("cannot make '%s': %s", path.c_str(), reason(errno).c_str()));
             continue;
         }
-        Writer writer(arena, image, root.get(), path, failures);
-        writer.stage(parts[i]);
-        writer.begin_making();
-        for (const Change* change : parts[i]) writer.make(*change);
+        Storer storer(arena, image, root.get());
+        for (const Change* change : parts[i])
+            if (Result<void> stored = storer.store(*change); !stored)
+                problems.add(format("cannot write '%s' in '%s': %s", change->path.c_str(),
+                                    path.c_str(), stored.error().to_string().c_str()));
+        storer.finish(parts[i]);
     }
-    return failures.result();
+    return problems.result();
 }
 
 }  // namespace gpurun::host

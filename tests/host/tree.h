@@ -42,8 +42,8 @@ inline std::string pattern(usize size, u32 seed = 1) {
 // A folder of its own that goes with the test.
 class Folder {
 public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "gpu-run-host-XXXXXX").string();
+    explicit Folder(const fs::path& in = fs::temp_directory_path()) {
+        std::string name = (in / "gpu-run-host-XXXXXX").string();
         path_ = mkdtemp(name.data());
     }
     Folder(const Folder&) = delete;

@@ -1,0 +1,550 @@
+// Changes of directories that are interrupted, and changes that others make meanwhile.
+#include "host/transaction.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/notes.h"
+#include "host/harvest.h"
+#include "tree.h"
+
+namespace gpurun::test {
+namespace {
+
+using host::Expected;
+using host::File;
+using host::Row;
+using testing::HasSubstr;
+
+std::string write_back(const Guest& guest, const SystemImage& image) {
+    Result<void> done = host::write_back(guest.bytes, guest.process, image);
+    return done ? "" : done.error().message;
+}
+
+File open_folder(const Folder& folder) {
+    return File(open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// Hears what is said while it lives.
+struct Notes {
+    std::string text;
+    Notes() {
+        hear_notes([this](const std::string& line) { text += line + "\n"; });
+    }
+    ~Notes() { hear_notes({}); }
+};
+
+struct stat stat_of(const fs::path& path) {
+    struct stat info = {};
+    EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
+    return info;
+}
+
+// ---- what others change meanwhile ----------------------------------------------------
+
+struct Conflict : testing::Test {
+    Folder folder;
+    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<Guest> made;
+
+    Conflict() {
+        folder.write("log", "first\n");
+        folder.write("old", "old");
+        folder.write("d/x", "x");
+    }
+    Guest& guest() {
+        if (!made) {
+            image = std::make_unique<SystemImage>(make_image(options_for(folder)));
+            made = std::make_unique<Guest>(*image);
+        }
+        return *made;
+    }
+    void expect_conflict(const std::string& name, const Tree& expected) {
+        std::string told = write_back(guest(), *image);
+        EXPECT_THAT(told, HasSubstr("'" + name + "' in"));
+        EXPECT_THAT(told, HasSubstr("by others meanwhile"));
+        EXPECT_EQ(folder.tree(), expected);
+    }
+};
+
+TEST_F(Conflict, Appended) {
+    guest().change("log", "first\nguest\n");
+    std::ofstream(folder / "log", std::ios::app) << "host\n";
+    Tree expected = folder.tree();
+    expected["log.gpu-run-conflict-1"] = "=first\nguest\n";
+    expect_conflict("log", expected);
+    // The first free name.
+    expected["log.gpu-run-conflict-2"] = "=first\nguest\n";
+    expect_conflict("log", expected);
+}
+
+// Of the same size, and with its old times.
+TEST_F(Conflict, Rewritten) {
+    guest().change("old", "new");
+    const struct stat before = stat_of(folder / "old");
+    folder.write("old", "NEW");
+    timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder / "old").c_str(), times, 0), 0);
+    Tree expected = folder.tree();
+    expected["old.gpu-run-conflict-1"] = "=new";
+    expect_conflict("old", expected);
+}
+
+TEST_F(Conflict, Removed) {
+    guest().change("old", "new");
+    fs::remove(folder / "old");
+    Tree expected = folder.tree();
+    expected["old.gpu-run-conflict-1"] = "=new";
+    expect_conflict("old", expected);
+}
+
+TEST_F(Conflict, RemovedWithItsDirectory) {
+    guest().change("d/x", "new");
+    fs::remove_all(folder / "d");
+    Tree expected = folder.tree();
+    expected["d"] = "directory";
+    expected["d/x.gpu-run-conflict-1"] = "=new";
+    expect_conflict("d/x", expected);
+}
+
+TEST_F(Conflict, MadeToo) {
+    guest().add("made", guest().file("guest"));
+    folder.write("made", "host");
+    Tree expected = folder.tree();
+    expected["made.gpu-run-conflict-1"] = "=guest";
+    expect_conflict("made", expected);
+}
+
+// What is in both is in one directory afterwards.
+TEST_F(Conflict, DirectoryMadeToo) {
+    guest().add("out", guest().make(NodeKind::directory));
+    guest().add("out/a", guest().file("guest"));
+    guest().add("out/b", guest().file("guest"));
+    guest().add("out/in", guest().make(NodeKind::directory));
+    guest().add("out/in/c", guest().file("guest"));
+    folder.write("out/a", "host");
+    folder.write("out/in/d", "host");
+    Tree expected = folder.tree();
+    expected["out/a.gpu-run-conflict-1"] = "=guest";
+    expected["out/b"] = "=guest";
+    expected["out/in/c"] = "=guest";
+    expect_conflict("out/a", expected);
+}
+
+TEST_F(Conflict, RemovedByTheProgram) {
+    guest().remove("old");
+    folder.write("old", "host");
+    expect_conflict("old", folder.tree());
+}
+
+// Renamed by the program: its contents have the new name, and the host's the old one.
+TEST_F(Conflict, Renamed) {
+    guest().rename("log", "log.1");
+    std::ofstream(folder / "log", std::ios::app) << "host\n";
+    Tree expected = folder.tree();
+    expected["log.1"] = "=first\n";
+    expect_conflict("log", expected);
+}
+
+TEST_F(Conflict, FileInADirectoryThatTheProgramRemoved) {
+    guest().remove("d");
+    folder.write("d/host", "host");
+    std::string told = write_back(guest(), *image);
+    EXPECT_THAT(told, HasSubstr("cannot remove 'd' in"));
+    EXPECT_EQ(read_file(folder / "d/host"), "host");
+}
+
+TEST_F(Conflict, LongName) {
+    std::string name(max_name, 'n');
+    guest().add(name, guest().file("guest"));
+    folder.write(name, "host");
+    EXPECT_NE(write_back(guest(), *image), "");
+    std::string beside = host::conflict_name(name, 1);
+    EXPECT_EQ(beside.size(), max_name);
+    EXPECT_EQ(read_file(folder / beside), "guest");
+    EXPECT_EQ(host::conflict_name("ä", 12), "ä.gpu-run-conflict-12");
+    std::string cut = host::conflict_name(std::string(233, 'n') + "ää", 1);
+    EXPECT_TRUE(host::is_utf8(cut));
+}
+
+// Of four that append, the first to end is written and the others are beside it.
+TEST_F(Conflict, FourRuns) {
+    std::vector<SystemImage> images;
+    for (u32 i = 0; i < 4; i++) images.push_back(make_image(options_for(folder)));
+    for (u32 i = 0; i < 4; i++) {
+        Guest process(images[i]);
+        process.change("log", "first\n" + std::to_string(i) + "\n");
+        EXPECT_EQ(write_back(process, images[i]) == "", i == 0);
+    }
+    Tree tree = folder.tree();
+    EXPECT_EQ(tree["log"], "=first\n0\n");
+    for (u32 i = 1; i < 4; i++)
+        EXPECT_EQ(tree["log.gpu-run-conflict-" + std::to_string(i)],
+                  "=first\n" + std::to_string(i) + "\n");
+}
+
+// ---- links, names, owners and times --------------------------------------------------
+
+struct Kept : Conflict {};
+
+TEST_F(Kept, RefusedLinksLoseNothing) {
+    folder.link("link", "log");
+    guest().remove("link");
+    guest().add("link", guest().symlink("/etc/passwd"));
+    guest().add("new", guest().make(NodeKind::directory));
+    guest().add("new/out", guest().symlink("../.."));
+    guest().add("new/in", guest().symlink("../log"));
+    guest().add("new/file", guest().file("new"));
+    guest().change("log", "changed");
+    guest().remove("old");
+    Tree expected = folder.tree();
+    expected["new"] = "directory";
+    expected["new/in"] = "-> ../log";
+    expected["new/file"] = "=new";
+    expected["log"] = "=changed";
+    std::string told = write_back(guest(), *image);
+    EXPECT_THAT(told, HasSubstr("cannot make 'link' in"));
+    EXPECT_THAT(told, HasSubstr("cannot make 'new/out' in"));
+    EXPECT_EQ(folder.tree(), expected);
+}
+
+// A link that was within leads out when its directory comes nearer to the root.
+TEST_F(Kept, MovedLinks) {
+    folder.write("a/b/file", "");
+    folder.link("a/b/up", "../../log");
+    folder.link("a/b/near", "../x");
+    guest().rename("a/b", "b");
+    std::string told = write_back(guest(), *image);
+    EXPECT_THAT(told, HasSubstr("cannot make 'b/up' in"));
+    Tree tree = folder.tree();
+    EXPECT_EQ(tree["b/near"], "-> ../x");
+    EXPECT_FALSE(tree.contains("b/up"));
+    EXPECT_EQ(tree["a/b/up"], "-> ../../log");  // nothing was removed
+}
+
+TEST_F(Kept, ReservedName) {
+    guest().add(host::staging_name, guest().make(NodeKind::directory));
+    guest().add(fs::path(host::staging_name) / "manifest", guest().file("forged"));
+    guest().add("d/" + std::string(host::staging_name), guest().file("forged"));
+    guest().add("made", guest().file("made"));
+    Tree expected = folder.tree();
+    expected["made"] = "=made";
+    EXPECT_THAT(write_back(guest(), *image), HasSubstr("keeps that name"));
+    EXPECT_EQ(folder.tree(), expected);
+}
+
+TEST_F(Kept, OwnerAndMode) {
+    chmod((folder / "log").c_str(), 0640);
+    chmod((folder / "old").c_str(), 0755);
+    chmod((folder / "d").c_str(), 0750);
+    const bool is_root = geteuid() == 0;
+    if (is_root) {
+        ASSERT_EQ(chown((folder / "log").c_str(), 1234, 4321), 0);
+        ASSERT_EQ(chown((folder / "d").c_str(), 1234, 4321), 0);
+    }
+    guest().change("log", "changed");
+    guest().rename("old", "moved");
+    guest().rename("d", "e");
+    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(stat_of(folder / "log").st_mode & 07777, 0640u);
+    EXPECT_EQ(stat_of(folder / "moved").st_mode & 07777, 0755u);
+    EXPECT_EQ(stat_of(folder / "e").st_mode & 07777, 0750u);
+    for (const char* name : {"log", "e"}) {
+        EXPECT_EQ(stat_of(folder / name).st_uid, is_root ? 1234 : geteuid());
+        EXPECT_EQ(stat_of(folder / name).st_gid, is_root ? 4321 : getegid());
+    }
+}
+
+TEST_F(Kept, TimesOfDirectories) {
+    timespec times[2] = {{1'600'000'000, 1}, {1'600'000'000, 2}};
+    folder.write("touched/x", "x");
+    for (const char* name : {"d", "touched", ""})
+        ASSERT_EQ(utimensat(AT_FDCWD, (folder / name).c_str(), times, 0), 0);
+    guest().change("d/x", "changed");
+    guest().change("touched/x", "changed");
+    folder.write("touched/host", "");
+    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(stat_of(folder / "d").st_mtim.tv_nsec, 2);
+    EXPECT_EQ(stat_of(folder / "").st_mtim.tv_nsec, 2);
+    EXPECT_NE(stat_of(folder / "touched").st_mtim.tv_sec, 1'600'000'000);
+}
+
+// ---- manifests -----------------------------------------------------------------------
+
+std::vector<Row> some_rows() {
+    Expected file{Expected::Kind::file, {7, 8, -9, 10}};
+    std::vector<Row> rows(5);
+    rows[0] = {Row::Kind::place, "a b\nc/d", 3};
+    rows[1] = {Row::Kind::place, "x", 4, file};
+    rows[2] = {Row::Kind::remove, "y", 0, file};
+    rows[3] = {Row::Kind::remove_directory, "z"};
+    rows[4] = {Row::Kind::set_times, "", 0, {}, -5, 6};
+    return rows;
+}
+
+TEST(Manifest, RoundTrip) {
+    std::string text = host::manifest_of(some_rows());
+    Result<std::vector<Row>> rows = host::parse_manifest(text);
+    ASSERT_TRUE(rows) << rows.error().to_string();
+    EXPECT_EQ(host::manifest_of(*rows), text);
+    EXPECT_EQ(rows->at(0).path, "a b\nc/d");
+    EXPECT_EQ(rows->at(2).expected.identity.modified, -9);
+}
+
+TEST(Manifest, Garbled) {
+    std::string text = host::manifest_of(some_rows());
+    for (usize i = 0; i < text.size(); i++)
+        EXPECT_FALSE(host::parse_manifest(std::string_view(text).substr(0, i))) << i;
+    EXPECT_FALSE(host::parse_manifest(text + "\n"));
+    for (const char* path : {"../x", "/etc/passwd", "a//b", "a/", ".", "a/../../b", "",
+                             ".gpu-run-transaction/manifest", "a/.gpu-run-transaction"}) {
+        Row row{Row::Kind::place, path, 0};
+        EXPECT_FALSE(host::parse_manifest(host::manifest_of({row}))) << path;
+    }
+    EXPECT_FALSE(host::parse_manifest(host::manifest_of({{Row::Kind::remove, "x"}})));
+    // Whatever one byte becomes, there is an answer.
+    for (usize i = 0; i < text.size(); i++)
+        for (char byte : {'\0', '\n', ' ', '/', '9', '-', '\xff'}) {
+            std::string other = text;
+            other[i] = byte;
+            (void)host::parse_manifest(other);
+        }
+}
+
+struct Recovery : Conflict {
+    // As a process that was killed leaves it.
+    void leave(const std::string& manifest) {
+        fs::create_directory(folder / host::staging_name);
+        fs::permissions(folder / host::staging_name, fs::perms(0700));
+        folder.write(std::string(host::staging_name) + "/0", "staged");
+        if (!manifest.empty())
+            folder.write(std::string(host::staging_name) + "/manifest", manifest);
+    }
+    std::string load(bool is_writable = true) {
+        Result<SystemImage> loaded = SystemImage::make(options_for(folder, is_writable));
+        return loaded ? "" : loaded.error().message;
+    }
+};
+
+TEST_F(Recovery, Finishes) {
+    Notes notes;
+    Tree expected = folder.tree();
+    expected["new"] = "=staged";
+    leave(host::manifest_of({{Row::Kind::place, "new", 0}}));
+    EXPECT_EQ(load(), "");
+    EXPECT_EQ(folder.tree(), expected);
+    EXPECT_THAT(notes.text, HasSubstr("finished what an interrupted run"));
+}
+
+TEST_F(Recovery, Undoes) {
+    Notes notes;
+    Tree expected = folder.tree();
+    leave("");
+    folder.write(std::string(host::staging_name) + "/manifest.new", "gpu-run transaction 1\npla");
+    folder.write(std::string(host::staging_name) + "/1/deep/er/x", "");
+    EXPECT_EQ(load(), "");
+    EXPECT_EQ(folder.tree(), expected);
+    EXPECT_THAT(notes.text, HasSubstr("undid what an interrupted run"));
+}
+
+// In a directory of the mount, as of a run that had that one alone.
+TEST_F(Recovery, Deeper) {
+    Folder outer;
+    fs::rename(folder.path(), outer / "inner");
+    Tree expected = outer.tree();
+    fs::rename(outer / "inner", folder.path());
+    leave(host::manifest_of({{Row::Kind::place, "new", 0}}));
+    fs::rename(folder.path(), outer / "inner");
+    expected["inner/new"] = "=staged";
+    EXPECT_TRUE(SystemImage::make(options_for(outer)));
+    EXPECT_EQ(outer.tree(), expected);
+}
+
+TEST_F(Recovery, GarbledManifest) {
+    Folder outside;
+    folder.link("out", outside.path().string());
+    for (const std::string& manifest :
+         {std::string("garbage"), host::manifest_of({{Row::Kind::place, "../x", 0}}),
+          host::manifest_of({{Row::Kind::place, outside.path().string() + "/x", 0}})}) {
+        leave(manifest);
+        Tree before = folder.tree();
+        EXPECT_THAT(load(), HasSubstr("its manifest, 0x"));
+        EXPECT_EQ(folder.tree(), before);
+    }
+    // Not through links either: it is put beside.
+    Tree expected = folder.tree();
+    std::erase_if(expected, [](auto& at) { return at.first.starts_with(host::staging_name); });
+    expected["out.gpu-run-conflict-1"] = "directory";
+    expected["out.gpu-run-conflict-1/x"] = "=staged";
+    leave(host::manifest_of({{Row::Kind::place, "out/x", 0}}));
+    EXPECT_EQ(load(), "");
+    EXPECT_EQ(folder.tree(), expected);
+    EXPECT_TRUE(outside.tree().empty());
+}
+
+TEST_F(Recovery, OfAnotherUser) {
+    leave(host::manifest_of({{Row::Kind::place, "new", 0}}));
+    fs::permissions(folder / host::staging_name, fs::perms(0777));
+    Tree before = folder.tree();
+    EXPECT_THAT(load(), HasSubstr("others can write to it"));
+    EXPECT_EQ(folder.tree(), before);
+    // Who only reads does not mind, and does not see it.
+    SystemImage image = make_image(options_for(folder, false));
+    Guest guest(image);
+    EXPECT_FALSE(guest.tree(guest.root(), &image).contains(host::staging_name));
+    EXPECT_EQ(folder.tree(), before);
+}
+
+TEST_F(Recovery, InPlaceOfTheFolder) {
+    folder.link(host::staging_name, "d");
+    EXPECT_THAT(load(), HasSubstr("cannot deal with it"));
+    EXPECT_EQ(read_file(folder / "d/x"), "x");
+}
+
+// Who is still at it is waited for.
+TEST_F(Recovery, WaitsForTheLiving) {
+    File directory = open_folder(folder);
+    pid_t child;
+    {
+        Result<host::Transaction> live =
+            host::Transaction::begin(directory.get(), folder.path().string());
+        ASSERT_TRUE(live);
+        child = fork();
+        if (child == 0) {
+            (void)fcntl(live->folder(), F_GETFD);
+            // Not the lock that was inherited: a process of its own would not have that.
+            close(live->folder());
+            Result<SystemImage> loaded = SystemImage::make(options_for(folder));
+            _exit(loaded && fs::exists(folder / "new") ? 0 : 1);
+        }
+        File staged(openat(live->folder(), "0", O_CREAT | O_WRONLY, 0600));
+        usleep(50'000);
+        int status;
+        EXPECT_EQ(waitpid(child, &status, WNOHANG), 0);
+        host::Problems problems;
+        EXPECT_TRUE(live->commit({{Row::Kind::place, "new", live->next_number()}}, true, problems));
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_FALSE(fs::exists(folder / host::staging_name));
+}
+
+// ---- kills ---------------------------------------------------------------------------
+
+// What became of a process that wrote back.
+enum class Fate { killed, ended, unknown };
+
+// Kills it before its system call number `point`. Unknown: this system does not let us.
+Fate killed_at(u64 point, const Guest& guest, const SystemImage& image) {
+    pid_t child = fork();
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(2);
+        raise(SIGSTOP);
+        _exit(host::write_back(guest.bytes, guest.process, image) ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    for (u64 stops = 0; WIFSTOPPED(status); stops++) {
+        if (stops == 2 * point || ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) != 0)
+            kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return Fate::unknown;
+    EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFEXITED(status) ? Fate::ended : Fate::killed;
+}
+
+// Kills it after a while.
+Fate killed_after(u64 microseconds, const Guest& guest, const SystemImage& image) {
+    pid_t child = fork();
+    if (child == 0) _exit(host::write_back(guest.bytes, guest.process, image) ? 0 : 1);
+    usleep(useconds_t(microseconds));
+    kill(child, SIGKILL);
+    int status;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFEXITED(status) ? Fate::ended : Fate::killed;
+}
+
+// Files that are renamed, and names that come to mean something of another kind.
+struct Renames {
+    // Where there is one, in a file system that need not wait for a disk.
+    Folder folder{fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()};
+    u32 files;
+    Tree before, after;
+    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<Guest> guest;
+    bool was_finished = false, was_undone = false;
+
+    explicit Renames(u32 files) : files(files) {
+        for (u32 i = 0; i < files; i++) folder.write("old" + std::to_string(i), std::to_string(i));
+        folder.write("d/was a directory", "");
+        folder.write("f", "was a file");
+        before = folder.tree();
+        image = std::make_unique<SystemImage>(make_image(options_for(folder)));
+        guest = std::make_unique<Guest>(*image);
+        for (u32 i = 0; i < files; i++)
+            guest->rename("old" + std::to_string(i), "new" + std::to_string(i));
+        guest->remove("d");
+        guest->add("d", guest->file("is a file"));
+        guest->remove("f");
+        guest->add("f", guest->make(NodeKind::directory));
+        guest->add("f/in", guest->file("in a directory"));
+        after = guest->tree(guest->own_root(0), image.get());
+    }
+
+    // After a kill every file has a name, and the next run makes the tree whole.
+    void expect_safe(u64 point) {
+        const Tree torn = folder.tree();
+        for (u32 i = 0; i < files; i++) {
+            const std::string number = std::to_string(i), whole = "=" + number;
+            auto has = [&](const std::string& name) {
+                auto found = torn.find(name);
+                return found != torn.end() && found->second == whole;
+            };
+            ASSERT_TRUE(has("old" + number) || has("new" + number))
+                << "file " << i << ", killed at " << point;
+        }
+        const bool has_left_some =
+            torn.contains(host::staging_name) && !fs::is_empty(folder / host::staging_name);
+        Notes notes;
+        make_image(options_for(folder));
+        const Tree tree = folder.tree();
+        ASSERT_TRUE(tree == before || tree == after) << "killed at " << point;
+        if (!has_left_some) return;
+        EXPECT_THAT(notes.text, HasSubstr("interrupted run")) << point;
+        (tree == after ? was_finished : was_undone) = true;
+    }
+};
+
+TEST(Killed, AtEveryPoint) {
+    bool has_finished = false, has_undone = false;
+    Fate fate = Fate::killed;
+    for (u64 point = 1; fate == Fate::killed; point++) {
+        Renames renames(1);
+        fate = killed_at(point, *renames.guest, *renames.image);
+        if (fate == Fate::unknown) GTEST_SKIP() << "no ptrace here";
+        renames.expect_safe(point);
+        has_finished |= renames.was_finished;
+        has_undone |= renames.was_undone;
+    }
+    EXPECT_TRUE(has_finished && has_undone);
+}
+
+TEST(Killed, AmongHundreds) {
+    Fate fate = Fate::killed;
+    for (u64 delay = 500; fate == Fate::killed; delay += delay / 4) {
+        Renames renames(400);
+        fate = killed_after(delay, *renames.guest, *renames.image);
+        renames.expect_safe(delay);
+    }
+}
+
+}  // namespace
+}  // namespace gpurun::test
