@@ -26,6 +26,13 @@ inline constexpr u32 max_spawn_bytes = 64 << 10;  // arguments and environment: 
 inline constexpr u32 wait_buckets = 1 << 12;
 inline constexpr u32 priorities = 3;  // high, normal, low
 inline constexpr u32 normal_priority = 1;
+// Queues of a program, the best first. Tasks that have used up their slice come after those of their
+// priority that have just begun, or have waited for something: these wait for a few slices at the
+// most, however many never yield.
+inline constexpr u32 queue_levels = priorities + 1;
+constexpr u32 queue_level(u32 priority, bool used_slice) {
+    return priority + 1 >= priorities ? queue_levels - 1 : priority + u32(used_slice);
+}
 inline constexpr u32 pipe_bytes = 64 << 10;
 inline constexpr u32 pipe_atomic = 4096;       // writes up to that are not torn
 inline constexpr u32 max_host_streams = 4096;  // pipes between host and device
@@ -93,7 +100,7 @@ struct ProgramEntry {
     u32 spare_count;  // in all lists
     u32 last_shard;   // the list that was last given one
     u32 padding_2;
-    RunQueue queues[priorities];
+    RunQueue queues[queue_levels];
 };
 
 enum class ProcessState : u32 { free, alive, zombie };

@@ -70,19 +70,20 @@ inline void store_task_state(TaskEntry& task, TaskState state, u32 bucket = 0) {
     store_relaxed(reinterpret_cast<u32*>(&task.state), u32(state) | bucket << task_state_bits);
 }
 
-// Of the ready tasks of a process.
-inline RunQueue& queue_of(const Machine& m, const ProcessEntry& process) {
+// The queue of ready tasks of a process.
+inline RunQueue& queue_of(const Machine& m, const ProcessEntry& process, bool used_slice = false) {
     const u32 priority = load_relaxed(&process.priority);
-    return m.program(process.program).queues[priority < priorities ? priority : 0];
+    return m.program(process.program).queues[queue_level(priority, used_slice)];
 }
 // Puts a task of that process, which the caller owns, where a warp finds it.
-inline void make_ready(const Machine& m, const ProcessEntry& process, u32 index) {
+inline void make_ready(const Machine& m, const ProcessEntry& process, u32 index,
+                       bool used_slice = false) {
     store_task_state(m.task(index), TaskState::ready);
-    RunQueue& queue = queue_of(m, process);
+    RunQueue& queue = queue_of(m, process, used_slice);
     push_task(queue, m.queue_slots(queue), index);
 }
-inline void make_ready(const Machine& m, u32 index) {
-    make_ready(m, m.process(m.task(index).process), index);
+inline void make_ready(const Machine& m, u32 index, bool used_slice = false) {
+    make_ready(m, m.process(m.task(index).process), index, used_slice);
 }
 
 // ---- entries of tables -------------------------------------------------------------

@@ -373,7 +373,7 @@ void settle(const Machine& m, const Lane& lane, ThreadState state, EndedTasks& e
         case ThreadState::host: return ask_host(m, lane.task);
         default: break;
     }
-    if (!is_parked) make_ready(m, lane.task);
+    if (!is_parked) make_ready(m, lane.task, state == ThreadState::ready);
 }
 
 // Of one whose process ended before its turn came. Of many that wait for the same thing a few are
@@ -388,7 +388,7 @@ void settle(const Machine& m, const Lane& lane, ThreadState state, EndedTasks& e
 
 // A queue with ready tasks. max_programs: there is none.
 struct ReadyQueue {
-    u32 program = max_programs, priority = 0;
+    u32 program = max_programs, level = 0;
     QueueLook seen = {};
 };
 
@@ -396,28 +396,28 @@ QueueLook shuffled(QueueLook mine, u32 from) {
     return {shuffle(mine.head, from), s32(shuffle(u32(mine.there), from))};
 }
 
-// Of the best priority that there is among the first `count` programs, or of the worst, from
+// Finds ready tasks of the best level that there is among the first `count` programs, or of the worst, from
 // `start` on. To look costs no order; who takes something from it gets that with it.
 ReadyQueue find_ready(const Machine& m, u32 count, u32 start, bool is_fair) {
     ReadyQueue best;
-    u32 best_rank = priorities;
+    u32 best_rank = queue_levels;
     for (u32 k = 0; k < count && best_rank > 0; k += warp_lanes) {
         const u32 mine = k + lane_id();
         u32 program = start + mine;
         if (program >= count) program -= count;
         // All are on their way at the same time.
-        QueueLook seen[priorities];
+        QueueLook seen[queue_levels];
 #pragma clang loop unroll(full)
-        for (u32 rank = 0; rank < priorities; rank++)
+        for (u32 rank = 0; rank < queue_levels; rank++)
             if (mine < count)
                 seen[rank] =
-                    look_at(m.program(program).queues[is_fair ? priorities - 1 - rank : rank]);
+                    look_at(m.program(program).queues[is_fair ? queue_levels - 1 - rank : rank]);
 #pragma clang loop unroll(full)
-        for (u32 rank = 0; rank < priorities; rank++) {
+        for (u32 rank = 0; rank < queue_levels; rank++) {
             const u32 found = ballot(seen[rank].there > 0);
             if (found == 0 || rank >= best_rank) continue;
             const u32 from = lowest(found);
-            best = {shuffle(program, from), is_fair ? priorities - 1 - rank : rank,
+            best = {shuffle(program, from), is_fair ? queue_levels - 1 - rank : rank,
                     shuffled(seen[rank], from)};
             best_rank = rank;
         }
@@ -425,15 +425,15 @@ ReadyQueue find_ready(const Machine& m, u32 count, u32 start, bool is_fair) {
     return best;
 }
 
-// Of that program, the best there is.
-ReadyQueue find_ready(const Machine& m, u32 program) {
-    static_assert(warp_lanes == 1 || warp_lanes >= priorities);  // one alone has no gang
+// Finds ready tasks of that program: the best there are or, to be fair, the worst.
+ReadyQueue find_ready(const Machine& m, u32 program, bool is_fair) {
+    static_assert(warp_lanes == 1 || warp_lanes >= queue_levels);  // one alone has no gang
     QueueLook seen;
-    if (lane_id() < priorities) seen = look_at(m.program(program).queues[lane_id()]);
+    if (lane_id() < queue_levels) seen = look_at(m.program(program).queues[lane_id()]);
     const u32 found = ballot(seen.there > 0);
     if (found == 0) return {};
-    const u32 priority = lowest(found);
-    return {program, priority, shuffled(seen, priority)};
+    const u32 level = is_fair ? 31 - u32(__builtin_clz(found)) : lowest(found);
+    return {program, level, shuffled(seen, level)};
 }
 
 class Worker {
@@ -563,12 +563,13 @@ private:
         const u32 idle = ballot(!lane_.has_task);
         if (idle == 0) return {};
         picks_++;
-        if (popcount(idle) != warp_lanes) return find_ready(m_, program_);
+        // Now and then the worst comes first, so that all get on.
+        const bool is_fair = picks_ % 8 == 0;
+        if (popcount(idle) != warp_lanes) return find_ready(m_, program_, is_fair);
         // Those that came just now are looked at the next time.
         const u32 count = load_relaxed(&m_.header->programs_used);
         if (++start_ >= programs_) start_ = 0;
-        // Now and then the worst comes first, so that all get on.
-        const ReadyQueue ready = find_ready(m_, programs_, start_, picks_ % 8 == 0);
+        const ReadyQueue ready = find_ready(m_, programs_, start_, is_fair);
         programs_ = shuffle(count, 0);
         program_ = ready.program;
         return ready;
@@ -579,7 +580,7 @@ private:
         const u32 idle = ballot(!lane_.has_task);
         if (program_ >= programs_there_)  // acquired: the program is there
             programs_there_ = shuffle(load_shared(&m_.header->programs_used), 0);
-        RunQueue& queue = m_.program(program_).queues[ready.priority];
+        RunQueue& queue = m_.program(program_).queues[ready.level];
         u32 first = 0, count = 0;
         if (lane_id() == lowest(idle))
             count = take_tickets(queue, popcount(idle), first, ready.seen);
