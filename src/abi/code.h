@@ -33,13 +33,13 @@
 //   global_*_imported a b     b words; word 2, low: instance word that holds the cell's index
 //   memory_size a             pages of memory 0, 32-bit
 //
-// Locals for which 16 bits are too few are far: they lie behind all slots that other instructions
-// name. Whoever has such ones makes calls behind them, too.
+// In a function with more locals than 16-bit fields can name, most locals are far: they lie behind
+// all slots that other instructions name. Frames of its callees begin behind the far locals.
 //
 //   enter_far imm             second of such a function: the frame and its records need imm slots;
 //                             word 2: first slot, count: zero them
 //   far_get_* a imm           a = slot imm; far_set_*: the other way
-//   far_callee a b c          a = reference to what call_indirect calls
+//   far_callee a b c          a = the reference that call_indirect would call; word 2: table, type
 //   call_far b                call the reference in b; word 2: its slot 0, type
 //
 // Loads and stores of memory 0 whose constant offset has more than 16 bits: word 2, low.
@@ -123,11 +123,11 @@ constexpr u32 imm_of(u64 w) { return u32(w >> 32); }
 constexpr u32 low_of(u64 w) { return u32(w); }
 constexpr u32 high_of(u64 w) { return u32(w >> 32); }
 
-// What the frame of a function and its records need, by its first two words.
+// Returns how many slots the frame and the records of a function need, given its first two words.
 constexpr u32 frame_slots(u64 first, u64 second) {
     return CodeOp(op_of(second)) == CodeOp::enter_far ? imm_of(second) : c_of(first);
 }
-// Where a function may find that the stack is too small.
+// Returns true for the instructions that check whether the stack is large enough.
 constexpr bool is_enter(u64 w) {
     return CodeOp(op_of(w)) == CodeOp::enter || CodeOp(op_of(w)) == CodeOp::enter_far;
 }

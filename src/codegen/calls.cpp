@@ -164,7 +164,7 @@ void FunctionBuilder::build_other_call(Value* ref, u32 base) {
     read_results();
 }
 
-// Arguments stand in the frame, and results will.
+// The code has copied the arguments into the frame, and copies the results from there.
 void FunctionBuilder::build_far_call() {
     Value* ref = read(b_of(code_word(0)), 1);
     leave_if(b_.CreateICmpEQ(ref, number(0)), NativeStatus::interpret);

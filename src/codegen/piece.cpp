@@ -32,9 +32,9 @@ bool is_tail_call(CodeOp op) {
            op == CodeOp::return_call_indirect || op == CodeOp::return_call_ref;
 }
 
-// Removes what C++ promises of a function of the runtime and generated code does not keep: dead slots
-// are passed as poison, which a parameter that is `noundef` makes undefined behaviour, and guests'
-// loops may go on for ever.
+// Removes the attributes of a runtime function that hold for C++ but not for generated code: dead
+// slots are passed as poison, which would be undefined behaviour for a `noundef` parameter, and
+// a guest's loop may run for ever.
 void withdraw_promises(llvm::Function& f) {
     f.removeFnAttr(llvm::Attribute::MustProgress);
     f.removeRetAttr(llvm::Attribute::NoUndef);

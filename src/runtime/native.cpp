@@ -79,7 +79,7 @@ Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
         if (outcome != Outcome::chunk) return outcome;
         n.quantum -= chunk_cost;
         if (n.quantum < 0) return Outcome::chunk;
-        if (r.pc != pc) return Outcome::next;
+        if (r.pc != pc) return Outcome::next;  // the last chunk
     }
 }
 

@@ -183,7 +183,8 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
     return u64(at - n->process->bytes) % width != 0;
 }
 // The piece that a store begins in; of the next it reaches the first bytes at the most. Pieces
-// begin with memory 0. Shifts are those of 64 bits: where there is but one piece, dirty_shift is 63.
+// begin with memory 0. The shift is done in 64 bits, because dirty_shift is 63 for a memory of one
+// piece.
 NATIVE u32 native_dirty(const NativeContext* n, u32 address, u32 offset) {
     return pieces_are_kept ? 1u << ((u64(address) + offset) >> n->dirty_shift) : 0;
 }

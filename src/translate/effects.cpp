@@ -305,7 +305,7 @@ void CodeEffects::look(u32 position, Effects& e) const {
         case CodeOp::global_get_imported: return writes(a, b);
         case CodeOp::global_set_imported: return reads(a, b);
 
-        // Far slots are nobody's but theirs.
+        // Far slots are not part of effects: they stay in the frame.
         case CodeOp::enter_far: return;
         case CodeOp::far_get_32: return writes(a, 1);
         case CodeOp::far_get_64: return writes(a, 2);

@@ -47,7 +47,8 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
     for (ValType type : params) declare_local(type, 1);
 }
 
-// Where locals are far, a few are not: what is made of the others is slow.
+// In a function with far locals only the first slots of locals are near ones. They are few, because
+// codegen looks at all near slots in every block.
 void FunctionTranslator::declare_local(ValType type, u32 count) {
     constexpr u32 near_slots = 1024;
     const SlotKind kind = slot_kind(type);
@@ -331,7 +332,8 @@ void FunctionTranslator::preserve_local(u32 local) {
     }
 }
 
-// One of far_get_* or far_set_*, by the first of them. Far slots count from the first one.
+// Emits the instruction for values of `kind`, given the far_get_* or far_set_* for 32 bits. Far
+// slots are counted from the first one until finish_function knows where that is.
 u32 FunctionTranslator::emit_far(CodeOp op_32, SlotKind kind, u32 slot, u32 far_slot) {
     far_end_ = std::max(far_end_, far_slot + words_of(kind));
     far_imms_.push_back(here());

@@ -21,7 +21,8 @@ struct Form {
 // In a pattern, % and a letter stand for a part of the instruction's first word; with a 2 or 3
 // in between, of that word:
 //   a b c  slot      A B C  number in the field     k  c as a signed constant
-//   i  imm, signed   w  slot in imm or low   t  target of imm   s  target of the short distance in a
+//   i  imm, signed   t  target of imm   s  target of the short distance in a
+//   w  slot in imm or low
 //   l h    low and high half            X V  slots in the halves of the high half; L  number there
 //   q  64 bits       v  128 bits from this word on, high half first
 //   m n  memory in the low, high half   T U  table   y Y  type   e  tag

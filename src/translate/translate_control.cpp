@@ -508,8 +508,8 @@ void FunctionTranslator::translate_call(const Instr& instr) {
     forget_result();
 }
 
-// Has the reference that a call from among far locals needs in a slot of its own. `callee`: the slot
-// of the index or reference.
+// Puts the reference that call_far calls into a slot and returns that slot. `callee` is the slot of
+// the index of call_indirect or the reference of call_ref.
 u32 FunctionTranslator::far_callee(const Instr& instr, u32 callee) {
     if (instr.op == Op::call_ref) return callee;
     const u32 slot = top_slot_;
@@ -525,7 +525,8 @@ u32 FunctionTranslator::far_callee(const Instr& instr, u32 callee) {
     return slot;
 }
 
-// A callee's frame begins behind the far locals: arguments go there, and results come from there.
+// The callee's frame begins behind the far locals, so arguments are copied there before the call,
+// and results are copied back after it.
 void FunctionTranslator::translate_far_call(const Instr& instr, const wasm::FuncType& type,
                                             u32 callee) {
     const u32 ref = far_callee(instr, callee);

@@ -1,11 +1,12 @@
 // differential [--wasmtime LIBRARY] [--device ID] [--bursts] FILE...: runs every function that a
-// module exports in the interpreter on the CPU, by machine code on the device, by both in turns, and
-// by machine code that comes when it has begun, and says of each module whether they agree: results, ends, what is exported, all to the
-// bit; where a trap was, the fuel that is left. wasmtime is compared where it can be. What a module
-// imports are functions of another instance, which note their arguments. With --bursts, each
-// function in many processes at once. The exit code is 1 if anything differs.
+// module exports in the interpreter on the CPU, by machine code on the device, by both in turns,
+// and by machine code that arrives after the start, and says of each module whether they agree:
+// results, ends, what is exported, all to the bit; where a trap was, the fuel that is left.
+// wasmtime is compared where it can be. What a module imports are functions of another instance,
+// which note their arguments. With --bursts, each function in many processes at once. The exit code
+// is 1 if anything differs.
 //
-// differential --assemble FILE...: writes the bytes of each FILE.wat as FILE.wasm, and nothing else.
+// differential --assemble FILE...: writes the bytes of each FILE.wat to FILE.wasm and exits.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -337,7 +338,7 @@ private:
             std::printf("%s: %s%s\n", what_was_called(subject, i).c_str(),
                         describe(expected[i].outcome).c_str(), expected[i].where.c_str());
         for (Tier tier : {Tier::native, Tier::alternate, Tier::early}) {
-            // A GPU assembles for long what comes late: it does without.
+            // On a GPU the assembler would run once more for every module.
             if (tier == Tier::early && !is_cpu) continue;
             const char* name = tier == Tier::native      ? "native"
                                : tier == Tier::alternate ? "alternate"

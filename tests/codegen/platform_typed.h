@@ -1,5 +1,5 @@
-// The host, but accesses of machine code to guest memory are those of typed pointers: what a compiler
-// that believes in C++'s rules of aliasing makes of it is wrong. For tests that have to find that.
+// The host as a platform whose machine code accesses guest memory through typed pointers. Compiled
+// with strict aliasing the code is wrong; mutant_test.py checks that the random modules find that.
 #pragma once
 
 #define load_compact untyped_load_compact

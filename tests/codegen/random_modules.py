@@ -3,8 +3,9 @@ table of instructions, with operands at the edges; accesses that are unaligned o
 memory, several memories with 32-bit and 64-bit addresses, atomics, tables of functions, indirect calls
 that fail. Control flow is random_programs.py's.
 
-Overlapping makes modules whose accesses meet: of all widths and types, by several pointers into a window
-of some bytes, which are equal or near each other when it runs, but nobody who compiles it knows.
+Overlapping makes modules whose accesses overlap: they have all widths and types and go through several
+pointers into a window of some bytes. The pointers are equal or near each other at run time, which a
+compiler cannot know. Far makes functions with more locals than an instruction can name.
 """
 import pathlib
 import re
@@ -140,7 +141,7 @@ class Module(random_programs.Program):
         self.access_there(row, memory, offset)
 
     def access_there(self, row, memory, offset):
-        """With the address on top, which is not among the operands that we keep."""
+        """Emits the access. The address is on top of the stack, but not in self.stack."""
         name, immediates, operands, results = row
         is_atomic, size = immediates[0] == "a", 1 << int(immediates[-1])
         for type in types_of(operands):
@@ -339,7 +340,7 @@ class Overlapping(Module):
         self.stack = []
 
     def unknown(self, type):
-        """What pushes a number that is known only when it runs."""
+        """Returns instructions that push a number which is unknown until the module runs."""
         parameters = [f"local.get {i}" for i in range(len(self.locals) - self.declared) if self.locals[i] == type]
         globals_ = [f"global.get {i}" for i, t in enumerate(self.globals) if t == type]
         loads = [f"{self.memories[memory][0]}.const {4 * self.random.randrange(16)} {type}.load {memory}"
@@ -347,7 +348,7 @@ class Overlapping(Module):
         return self.random.choice(3 * parameters + globals_ + loads)
 
     def set_pointer(self, type, index, mask):
-        """From whatever is on top."""
+        """Makes a pointer of the number on top of the stack."""
         self.emit(f"{type}.const {mask} {type}.and {type}.const {self.WINDOW} {type}.add local.set {index}")
 
     def settable_locals(self):
@@ -355,7 +356,7 @@ class Overlapping(Module):
         return [i for i in range(len(self.locals)) if i not in pointers]
 
     def pointer(self, type):
-        """What pushes one, or a place near it."""
+        """Returns instructions that push a pointer, or a place near it."""
         text = f"local.get {self.random.choice(self.pointers[type])}"
         kind = self.random.random()
         if kind < 0.15:
@@ -385,8 +386,8 @@ class Overlapping(Module):
         self.random.choices(functions, weights)[0](base, depth)
 
     def accesses(self, base, depth):
-        """Some places are accessed again, with what else was written in between. What was read is told last: whoever
-        compiles it keeps what was written in registers, as long as nothing else happens."""
+        """Accesses some places again, after other writes. What was read is told last, because a compiler keeps what
+        was written in registers only as long as nothing else is stored."""
         memory = self.random.randrange(len(self.memories))
         type = self.memories[memory][0]
         places, height = [], len(self.stack)
@@ -416,7 +417,7 @@ class Overlapping(Module):
         self.emit("global.get $told i64.const 31 i64.mul i64.add global.set $told")
 
     def point(self, base, depth):
-        """Another place for a pointer: of another's making, of a number, or what is in memory."""
+        """Moves a pointer: to where another points, or by a number of unknown value, possibly from memory."""
         memory = self.random.randrange(len(self.memories))
         type = self.memories[memory][0]
         kind = self.random.random()
@@ -429,7 +430,7 @@ class Overlapping(Module):
         self.set_pointer(type, self.random.choice(self.pointers[type]), self.random.choice(self.MASKS))
 
     def walk(self, base, depth):
-        """A loop in which a pointer moves, over what others point to."""
+        """Makes a loop in which a pointer moves over the places of others."""
         type = self.random.choice(self.address_types())
         index, label = self.random.choice(self.pointers[type]), self.new_label()
         counter = f"$count{depth}"
@@ -456,3 +457,7 @@ class Overlapping(Module):
     def function(self, params, results):
         declared, code = super().function(params, results)
         return declared + " (local $vector v128)" + "".join(f" (local $count{i} i32)" for i in range(4)), code
+
+    def wrapper(self, index, params, results):
+        """Returns what was told as well: of many processes only results are compared."""
+        return super().wrapper(index, params, results)[:-1] + " global.get $told i64.xor)"

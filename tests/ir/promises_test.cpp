@@ -1,7 +1,7 @@
-// What the IR promises LLVM: nothing that guests do not keep. Memory is bytes of any type, two
-// addresses may be the same, shared memory changes, and loops may go on for ever. So there are no
-// types of C++ in it (tbaa), and a function has few attributes. Of every instruction that computes or
-// accesses memory, for every target.
+// The IR promises LLVM nothing that a guest need not keep: its memory has no types, two addresses
+// may be equal, shared memory changes, and loops may run for ever. So there is no TBAA in it, and
+// functions have few attributes. The test looks at every instruction that computes or accesses
+// memory, for every target.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -38,7 +38,8 @@ const char* type_of(char letter, bool is_64) {
     }
 }
 
-// A function that does what the row says, or nothing: accesses to a memory by its number.
+// Returns a function that executes the row's instruction, or nothing if the test leaves it out.
+// Accesses go to the memory with that number.
 std::string function_of(const Row& row, u32 memory, bool is_64) {
     const std::string signature = row.signature, immediates = row.immediates, name = row.text;
     const bool is_access = immediates.find("mem") != immediates.npos && immediates.back() <= '4';
@@ -103,7 +104,7 @@ TEST_P(Promises, are_kept_by_every_guest) {
                                                  "nonnull",  "align"},
                                 of_functions = {"alwaysinline", "noinline", "nounwind",
                                                 "convergent"};
-    // Attributes follow the functions that have them, in each of the modules.
+    // A module's attribute groups are printed after its functions.
     std::map<std::string, std::string> used;  // by group: a function
     usize functions = 0;
     std::istringstream in(*ir);
@@ -127,7 +128,7 @@ TEST_P(Promises, are_kept_by_every_guest) {
             if (word.starts_with('#')) used[word] = line;
             aliases += word == "noalias";
         }
-        // The context is nobody else's.
+        // Only the context may be noalias: nothing else points to it.
         EXPECT_TRUE(aliases == 0 || (aliases == 1 && line.find("(ptr noalias") != line.npos))
             << line;
     }

@@ -152,7 +152,7 @@ const Program programs[] = {
           (call $poll (i32.const 0) (i32.const 100) (i32.const 1) (i32.const 200))))"},
 };
 
-// Of which some are beyond what an instruction's fields can name.
+// Returns a module whose function has more locals than an instruction's fields can name.
 std::string far_locals() {
     std::string text = R"((func $next (param i32) (result i32 i64)
           (if (i32.eq (i32.rem_u (local.get 0) (i32.const 5)) (i32.const 4)) (then (unreachable)))

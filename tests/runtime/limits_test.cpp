@@ -113,13 +113,13 @@ TEST(Frame, HoldsFarLocals) {
     EXPECT_EQ(run(with_locals("v128", 50'000), {Value::v128({{7, 0, 0, 9}})}, options),
               "0x00000009000000000000000000000007");
     EXPECT_EQ(run(with_locals("i64", 50'000), {Value::i64(7)}), "call stack exhausted");
-    // It is what the frame needs, not more: 99,999 slots of locals, some of operands, a record.
+    // The stack has to hold the locals, some operands and a record, and no more than that.
     EXPECT_EQ(run(with_locals("i64", 50'000), {Value::i64(7)}, with_stack(100'010)), "7");
     EXPECT_EQ(run(with_locals("i64", 50'000), {Value::i64(7)}, with_stack(99'990)),
               "call stack exhausted");
 }
 
-// Far locals $i, $l, $f, $d, $v and $r, of which the first value is zero.
+// Returns a function with far locals $i, $l, $f, $d, $v, $r and $last.
 std::string with_far_locals(const std::string& head, const std::string& body) {
     return "(func $f (export \"run\") " + head + " (local" + repeat(" i64", 40'000) +
            ") (local $i i32) (local $l i64) (local $f f32) (local $d f64) (local $v v128)"
@@ -130,7 +130,8 @@ std::string with_far_locals(const std::string& head, const std::string& body) {
 TEST(Frame, FarLocalsAreOfAnyType) {
     EXPECT_EQ(run(with_far_locals("(param i32) (result i32 i64 f32 f64 v128 i32 i64)", R"(
                   (local.set $i (local.get 0))
-                  (local.set $l (i64.extend_i32_s (local.tee $i (i32.add (local.get $i) (i32.const 1)))))
+                  (local.set $l (i64.extend_i32_s
+                    (local.tee $i (i32.add (local.get $i) (i32.const 1)))))
                   (local.set $f (f32.convert_i32_s (local.get $i)))
                   (local.set $d (f64.mul (local.tee $d (f64.const 2.5)) (local.get $d)))
                   (local.set $v (i64x2.splat (local.get $l)))
@@ -161,10 +162,10 @@ TEST(Frame, FarLocalsSurviveCalls) {
                   "15 4 13")
             << call;
     // Traps of call_indirect and call_ref are what they are elsewhere.
-    for (auto [call, trap] : {std::pair("(call_indirect (type $t) (i32.const 9))", "undefined element"),
-                              std::pair("(call_indirect (type $t) (i32.const 1))",
-                                        "indirect call type mismatch"),
-                              std::pair("(call_ref $t (ref.null $t))", "null function reference")})
+    for (auto [call, trap] :
+         {std::pair("(call_indirect (type $t) (i32.const 9))", "undefined element"),
+          std::pair("(call_indirect (type $t) (i32.const 1))", "indirect call type mismatch"),
+          std::pair("(call_ref $t (ref.null $t))", "null function reference")})
         EXPECT_EQ(run(others + with_far_locals("(param i32) (result i64 i32)",
                                                std::string("(i32.const 1) (i64.const 2)") + call),
                       {Value::i32(0)}, with_stack(1 << 20)),
