@@ -97,10 +97,12 @@ File open_folder(const std::string& path) {
     File folder(path.empty() ? -1 : open(path.c_str(), flags));
     struct stat info;
     const char* problem = nullptr;
-    if (folder.is_open() && fstat(folder.get(), &info) == 0)
-        problem = distrusted(info);
-    else if (!path.empty() && (errno == ENOTDIR || errno == ELOOP))
+    if (!folder.is_open()) {
+        if (path.empty() || (errno != ENOTDIR && errno != ELOOP)) return File();
         problem = "it is no directory, or a symbolic link";
+    } else {
+        problem = fstat(folder.get(), &info) == 0 ? distrusted(info) : strerror(errno);
+    }
     if (problem == nullptr) return folder;
     note_once(format("the cache %s is not used: %s", path.c_str(), problem));
     return File();

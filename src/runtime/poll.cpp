@@ -28,8 +28,9 @@ struct Subscriptions {
     u32 type(u32 i) const { return load_bytes<u8>(at(i) + 8); }
     Subscription get(u32 i) const {
         const u8 *from = at(i), *clock = from + (is_unstable ? 24 : 16);
-        return {load_bytes<u64>(from),      load_bytes<u8>(from + 8),    load_bytes<u32>(clock),
-                load_bytes<u64>(clock + 8), load_bytes<u16>(clock + 24), load_bytes<u32>(from + 16)};
+        return {load_bytes<u64>(from),       load_bytes<u8>(from + 8),
+                load_bytes<u32>(clock),      load_bytes<u64>(clock + 8),
+                load_bytes<u16>(clock + 24), load_bytes<u32>(from + 16)};
     }
 };
 

@@ -76,7 +76,7 @@ TEST(Api, MachineCodeOfFilesRunsIfItIsAllowed) {
     if (!command || device().id() != "cpu") GTEST_SKIP() << "no gpu-run to make a .gpu file with";
     char folder[] = "/tmp/gpurun-api-XXXXXX";
     ASSERT_TRUE(mkdtemp(folder));
-    const std::string source = std::string(folder) + "/m.wat", file = std::string(folder) + "/m.gpu";
+    const std::string place = folder, source = place + "/m.wat", file = place + "/m.gpu";
     std::ofstream(source) << "(module (func (export \"f\") (result i32) (i32.const 7)))";
     const std::string make =
         std::string(command) + " --quiet compile --target cpu -o " + file + " " + source;

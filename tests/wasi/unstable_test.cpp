@@ -62,8 +62,9 @@ TEST_F(Unstable, FilestatsAreShorter) {
     EXPECT_EQ(now.size, 4096u);
     g.store<u64>(Caller::result + 56, untouched);
     Text a = g.text("d");
-    EXPECT_EQ(g.call(SystemCall::unstable_path_filestat_get, {3, 0, a.at, a.length, Caller::result}),
-              Errno::success);
+    EXPECT_EQ(
+        g.call(SystemCall::unstable_path_filestat_get, {3, 0, a.at, a.length, Caller::result}),
+        Errno::success);
     check_filestat(now);
 
     EXPECT_EQ(g.call(SystemCall::unstable_fd_filestat_get, {fd, Caller::memory_size - 56}),

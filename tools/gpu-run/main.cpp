@@ -273,7 +273,8 @@ void add_map_options(CLI::App& app, MapOptions& map) {
     add_number(app, "--jobs", "N", "at most so many processes at once", map.jobs,
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--resume", map.resumes,
-                 "do only what an earlier run with this --out did not do, what failed or has changed");
+                 "do only what an earlier run with this --out did not do, what failed or has "
+                 "changed");
     app.footer(map_footer);
 }
 
