@@ -97,7 +97,7 @@ inline u32 take_entry(u64* list, u32* used, u32 count, NextOf next_of) {
     // Ends: a failed exchange means that another's succeeded.
     u32 next = load_relaxed(used);
     for (u32 turn = 0; next + 1 < count; turn++) {
-        const u32 found = compare_exchange(used, next, next + 1);
+        const u32 found = compare_exchange_relaxed(used, next, next + 1);
         if (found == next) return next + 1;
         next = look_again(used, found, turn);
     }

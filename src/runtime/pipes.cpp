@@ -45,7 +45,7 @@ void close_pipe(const Process& p, Handle node, u64 rights) {
     // Once this end is closed the pipe may go, unless it was the last.
     const bool is_hosts = pipe->host_stream != 0;
     const u64 mine = ends_of(rights);
-    atomic_fence();  // what was done to it is done, for the last one
+    release_fence();  // what was done to it is done, for the last one
     const u64 left = fetch_add(&pipe->ends, u64{0} - mine) - mine;
     // Who is left sees that nobody is at the other end.
     const bool was_last_reader = u32(mine) != 0 && u32(left) == 0,
@@ -57,7 +57,7 @@ void close_pipe(const Process& p, Handle node, u64 rights) {
     // If it is gone, nobody polls it.
     if (was_last_writer || was_last_reader) wake_poller(m, load_stale(&pipe->poller));
     if (left != 0) return;
-    atomic_fence();  // what the others did to it is done
+    acquire_fence();  // what the others did to it is done
     give_block(p, pipe->buffer, pipe_bytes);
     give_block(p, node_at(p, node)->content, sizeof(PipeBlock));
     give_block(p, node, sizeof(Node));

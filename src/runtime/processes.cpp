@@ -28,11 +28,12 @@ u32 spare_shard(const ProgramEntry& program) {
 // Some of the slots that nobody uses go back to the page allocator. False: there are none.
 bool give_spares(const Machine& m) {
     constexpr u32 at_once = 32;
-    const u32 count = load_shared(&m.header->programs_used);
+    const u32 count = load_relaxed(&m.header->programs_used);
     u32 given = 0;
     for (u32 i = 0; i < count; i++) {
         ProgramEntry& program = m.program(i);
-        if (load_relaxed(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready) ||
+        // Acquired: what the program is is there.
+        if (load_shared(reinterpret_cast<u32*>(&program.state)) != u32(ProgramState::ready) ||
             load_relaxed(&program.spare_count) == 0)
             continue;
         for (u64& list : program.spares)
@@ -108,7 +109,7 @@ bool fill_block(const Process& p, Handle handle, const NewProcess& wanted, bool 
 // One process less. True: it was the last.
 bool count_out(const Machine& m) {
     fetch_add(&m.header->ended, u64{1});
-    atomic_fence();  // what it wrote is there for whoever sees that nobody is left
+    release_fence();  // what it wrote is there for whoever sees that nobody is left
     return fetch_add(&m.header->alive, ~u32{0}) == 1;
 }
 
@@ -301,7 +302,7 @@ Errno make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     // Where nobody gives anything back in time, there is no more.
     constexpr u32 attempts = 1000;
     for (u32 turn = 0;; turn++) {
-        const u32 leaving = load_relaxed(&m.header->leaving);
+        const u32 leaving = load_shared(&m.header->leaving);  // pairs with give_back
         Errno error;
         [[clang::always_inline]] error = try_make_process(m, wanted, index);
         if (error == Errno::success || leaving == 0 || turn == attempts) return error;
@@ -524,7 +525,7 @@ void give_back(const Machine& m, const EndedTasks& ended) {
     push_chain(&m.header->free_tasks, ended.first, ended.last,
                [&](u32 i) { return &m.task(i - 1).next_free; });
     if (ended.leaving == 0) return;
-    atomic_fence();  // what they had is there for whoever sees that they have left
+    release_fence();  // what they had is there for whoever sees that they have left
     fetch_add(&m.header->leaving, u32{0} - ended.leaving);
 }
 

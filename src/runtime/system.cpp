@@ -237,7 +237,7 @@ bool is_shared(const Process& p, ProcessBlock* me) {
     const u32 was_so = load_relaxed(&me->was_shared);
     if (is_so && was_so == 0) store_relaxed(&me->was_shared, u32{1});
     if (!is_so && was_so != 0) {
-        atomic_fence();  // what the others did is there
+        acquire_fence();  // what the others did is there
         store_relaxed(&me->was_shared, u32{0});
     }
     return is_so;
@@ -601,9 +601,9 @@ void end_resident(const Process& p, Handle block) {
     const Handle files = owner.files == me ? block : me->files;
     ProcessBlock* const shared = owner.files;
     if (files != block) give_block(p, block, sizeof(ProcessBlock));
-    atomic_fence();  // what was done to them is done, for the last one
+    release_fence();  // what was done to them is done, for the last one
     if (fetch_add(&shared->file_users, ~u32{0}) != 1) return;
-    atomic_fence();  // what the others did is there
+    acquire_fence();  // what the others did is there
     free_files({p, owner.files, owner.files});
     give_block(p, files, sizeof(ProcessBlock));
 }
