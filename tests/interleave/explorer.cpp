@@ -131,10 +131,11 @@ public:
         if (old != now) touch(address);
         has_changed_ |= old != now;
         if (is_told_) tell(address, old, now, has_read);
-        if (options_.stops_after_writes && old != now) before("go on", nullptr, current_->site);
+    }
+    void after_write(Site site) {
+        if (options_.stops_after_writes && has_changed_) before("go on", nullptr, site);
     }
     u64 load(const Operation& what, const void* address, u32 size, Site site) {
-        before(what.name, address, site, size);
         u64 value = value_at(address, size);
         if (is_modelled(address)) {
             value =
@@ -145,7 +146,6 @@ public:
         return value;
     }
     void store(const Operation& what, void* address, u32 size, u64 value, Site site) {
-        before(what.name, address, site);
         const u64 old = value_at(address, size);
         if (is_modelled(address)) {
             memory_->store(number(), address, size, value, what.order, what.scope);
@@ -156,7 +156,6 @@ public:
         after(address, size, old, value, false);
     }
     u64 begin_update(const Operation& what, void* address, u32 size, Site site) {
-        before(what.name, address, site);
         if (!is_modelled(address)) return value_at(address, size);
         const u64 old = memory_->read_latest(number(), address, size, what.order, what.scope);
         look_for_races(site);
@@ -237,7 +236,7 @@ private:
         const u8* state = static_cast<const u8*>(scene_.state);
         return memory_ && address >= state && address < state + scene_.size;
     }
-    void look_for_races(Site site) {
+    [[gnu::noinline]] void look_for_races(Site site) {
         if (auto problem = memory_->take_problem()) fail(problem->c_str(), site);
     }
 
@@ -578,7 +577,8 @@ Mutant mutant;
 bool is_mutated = false;
 
 bool is_at(const Mutant& one, const char* name, Site site) {
-    return is_mutated && one.line == site.line && one.file == site.file && one.operation == name;
+    return is_mutated && one.line <= site.line && site.line <= one.last_line &&
+           one.file == site.file && one.operation == name;
 }
 Operation weakened(Operation what, Site site) {
     if (seen_sites != nullptr) seen_sites->insert({what.name, site.file, site.line});
@@ -597,6 +597,12 @@ Operation weakened(Operation what, Site site) {
 void mutate(const Mutant* one) {
     is_mutated = one != nullptr;
     if (is_mutated) mutant = *one;
+}
+void wait_turn(const Operation& what, const void* address, u32 load_size, Site site) {
+    if (is_running()) exploring->before(what.name, address, site, load_size);
+}
+void after_write(Site site) {
+    if (is_running()) exploring->after_write(site);
 }
 u64 load(const Operation& what, const void* address, u32 size, Site site) {
     if (!is_running()) return value_at(address, size);

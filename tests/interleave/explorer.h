@@ -67,14 +67,19 @@ struct Operation {
     u8 padding[5] = {};     // it lies on stacks, which are hashed
 };
 
-// What the actor that runs does to shared memory, when it is its turn. Outside of explorations
-// it is done at once.
+// The actor that runs is about to do something to shared memory. Returns when it is its turn, at
+// once outside of explorations. `load_size`: it is a load of so many bytes, or 0.
+void wait_turn(const Operation& what, const void* address, u32 load_size, Site site);
+// What it does then. (Apart from wait_turn, so that little is on its stack while it waits: what is
+// there tells states apart.)
 u64 load(const Operation& what, const void* address, u32 size, Site site);
 void store(const Operation& what, void* address, u32 size, u64 value, Site site);
 // What is there, and, as one operation with that, what becomes of it.
 u64 begin_update(const Operation& what, void* address, u32 size, Site site);
 void end_update(const Operation& what, void* address, u32 size, u64 old, u64 now, bool writes,
                 Site site);
+// After a store or an update: others may go on first.
+void after_write(Site site);
 void fence(const char* name, Fence kind, Site site);
 // A plain access, by the code at that address.
 void plain(const void* address, usize size, bool is_write, const void* code);
@@ -95,7 +100,7 @@ void fail(const char* message, Site site = Site::here());
 enum class Change : u8 { no_acquire, no_release, device_scope, no_fence, fence_acq_rel };
 struct Mutant {
     std::string operation, file;  // the name of the accessor; the file without its folder
-    u32 line;
+    u32 line, last_line;          // where the call is
     Change change;
 };
 // All explorations from now on have that mutant; null: none.

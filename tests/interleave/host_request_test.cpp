@@ -116,7 +116,7 @@ EXPLORING_TEST(HostRequest, AnswersAreForThoseWhoAsked) {
                                    REQUIRE(!s.m.block_of(1)->request_failed);
                                },
                            .watched = SmallMachine::watched},
-          interrupted(3));
+          interrupted(3), {.preemptions = 1});
 }
 
 }  // namespace

@@ -197,6 +197,26 @@ EXPLORING_TEST(Pipe, WakesWhoPollsSeveral) {
                           .at_end = [](Piped& s) { s.all_is_given_back(); },
                           .watched = SmallMachine::watched});
 }
+// Whoever gets the memory of a pipe that is gone may do with it as it likes.
+template <u32 i>
+void use_and_leave(Piped& s) {
+    const Process nobody = s.m.machine().nobody();
+    if (i == 1)
+        s.read(4);
+    else
+        s.write(i, "ab");
+    s.close(i);
+    take_zeroed(nobody, sizeof(PipeBlock));
+    take_zeroed(nobody, sizeof(Node));
+}
+EXPLORING_TEST(Pipe, IsGivenBackByTheLast) {
+    check("one reads, one writes, both close, and its memory is used again; interrupted 3 times",
+          Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+                          .actors = {use_and_leave<1>, use_and_leave<2>},
+                          .at_end = [](Piped& s) { s.m.nothing_waits(); },
+                          .watched = SmallMachine::watched},
+          interrupted(3));
+}
 EXPLORING_TEST(Pipe, DoesNotTearWhatTwoWrite) {
     check("2 writers, interrupted twice",
           Scenario<Piped>{.begin = [](Piped& s) { s.begin(2); },

@@ -106,14 +106,23 @@ using Same = std::type_identity_t<T>;  // what is pointed to says which type it 
 
 template <class T>
 inline T load_by(const test::Operation& what, const T* p, Site site) {
+    test::wait_turn(what, p, sizeof(T), site);
     return T(test::load(what, p, sizeof(T), site));
+}
+template <class T>
+inline void store_by(const test::Operation& what, T* p, Same<T> value, Site site) {
+    test::wait_turn(what, p, 0, site);
+    test::store(what, p, sizeof(T), u64(value), site);
+    test::after_write(site);
 }
 // `update(old)` is what is there afterwards, if `writes(old)`.
 template <class T, class Writes, class Update>
 inline T update_by(const test::Operation& what, T* p, Site site, Writes writes, Update update) {
+    test::wait_turn(what, p, 0, site);
     const T old = T(test::begin_update(what, p, sizeof(T), site));
     const bool does = writes(old);
     test::end_update(what, p, sizeof(T), u64(old), u64(does ? T(update(old)) : old), does, site);
+    test::after_write(site);
     return old;
 }
 
@@ -121,41 +130,49 @@ inline T update_by(const test::Operation& what, T* p, Site site, Writes writes, 
 
 template <class T>
 inline T load_shared(const T* p, Site site = Site::here()) {
-    return load_by({"load_shared", Order::acquire}, p, site);
+    static constexpr test::Operation what{"load_shared", Order::acquire};
+    return load_by(what, p, site);
 }
 template <class T>
 inline T load_relaxed(const T* p, Site site = Site::here()) {
-    return load_by({"load_relaxed"}, p, site);
+    static constexpr test::Operation what{"load_relaxed"};
+    return load_by(what, p, site);
 }
 inline u32 load_stale(const u32* p, Site site = Site::here()) {
-    return load_by({"load_stale", Order::relaxed, Scope::device, true}, p, site);
+    static constexpr test::Operation what{"load_stale", Order::relaxed, Scope::device, true};
+    return load_by(what, p, site);
 }
 template <class T>
 inline T load_mapped(const T* p, Site site = Site::here()) {
-    return load_by({"load_mapped", Order::acquire, Scope::system}, p, site);
+    static constexpr test::Operation what{"load_mapped", Order::acquire, Scope::system};
+    return load_by(what, p, site);
 }
 template <class T>
 inline void store_shared(T* p, Same<T> value, Site site = Site::here()) {
-    test::store({"store_shared", Order::release}, p, sizeof(T), u64(value), site);
+    static constexpr test::Operation what{"store_shared", Order::release};
+    store_by(what, p, value, site);
 }
 template <class T>
 inline void store_relaxed(T* p, Same<T> value, Site site = Site::here()) {
-    test::store({"store_relaxed"}, p, sizeof(T), u64(value), site);
+    static constexpr test::Operation what{"store_relaxed"};
+    store_by(what, p, value, site);
 }
 template <class T>
 inline void store_released(T* p, Same<T> value, Site site = Site::here()) {
-    test::store({"store_released"}, p, sizeof(T), u64(value), site);
+    static constexpr test::Operation what{"store_released"};
+    store_by(what, p, value, site);
 }
 template <class T>
 inline void store_mapped(T* p, Same<T> value, Site site = Site::here()) {
-    test::store({"store_mapped", Order::release, Scope::system}, p, sizeof(T), u64(value), site);
+    static constexpr test::Operation what{"store_mapped", Order::release, Scope::system};
+    store_by(what, p, value, site);
 }
-#define GPURUN_COMPARE_EXCHANGE(name, order)                                         \
-    template <class T>                                                               \
-    inline T name(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) { \
-        return update_by(                                                            \
-            {#name, order}, p, site, [=](T old) { return old == expected; },         \
-            [=](T) { return value; });                                               \
+#define GPURUN_COMPARE_EXCHANGE(name, order)                                                  \
+    template <class T>                                                                        \
+    inline T name(T* p, Same<T> expected, Same<T> value, Site site = Site::here()) {          \
+        static constexpr test::Operation what{#name, order};                                  \
+        return update_by(                                                                     \
+            what, p, site, [=](T old) { return old == expected; }, [=](T) { return value; }); \
     }
 GPURUN_COMPARE_EXCHANGE(compare_exchange, Order::acq_rel)
 GPURUN_COMPARE_EXCHANGE(compare_exchange_acquire, Order::acquire)
@@ -165,11 +182,13 @@ GPURUN_COMPARE_EXCHANGE(compare_exchange_relaxed, Order::relaxed)
 inline bool always(u64) { return true; }
 template <class T>
 inline T exchange(T* p, Same<T> value, Site site = Site::here()) {
-    return update_by({"exchange", Order::acq_rel}, p, site, always, [=](T) { return value; });
+    static constexpr test::Operation what{"exchange", Order::acq_rel};
+    return update_by(what, p, site, always, [=](T) { return value; });
 }
 template <class T>
 inline T fetch_add(T* p, Same<T> value, Site site = Site::here()) {
-    return update_by({"fetch_add"}, p, site, always, [=](T old) { return T(old + value); });
+    static constexpr test::Operation what{"fetch_add"};
+    return update_by(what, p, site, always, [=](T old) { return T(old + value); });
 }
 inline void atomic_fence(Site site = Site::here()) {
     test::fence("atomic_fence", Fence::seq_cst, site);
@@ -181,9 +200,8 @@ inline void acquire_fence(Site site = Site::here()) {
     test::fence("acquire_fence", Fence::acq_rel, site);
 }
 inline void ring_bell(u32* bell, Site site = Site::here()) {
-    const test::Operation rings{"ring_bell", Order::release, Scope::system};
-    const u32 now = load_by({"load_mapped", Order::acquire, Scope::system}, bell, site) + 1;
-    test::store(rings, bell, sizeof now, now, site);
+    static constexpr test::Operation rings{"ring_bell", Order::release, Scope::system};
+    store_by(rings, bell, load_mapped(bell, site) + 1, site);
 }
 
 // ---- guests' memory ----------------------------------------------------------------
@@ -199,23 +217,26 @@ inline auto between_fences(const char* name, Site site, F f) {
 template <class T>
 inline T atomic_load(const u8* p, Site site = Site::here()) {
     return between_fences("atomic_load", site, [&] {
-        return load_by({"atomic_load"}, reinterpret_cast<const T*>(p), site);
+        static constexpr test::Operation what{"atomic_load"};
+        return load_by(what, reinterpret_cast<const T*>(p), site);
     });
 }
 template <class T>
 inline void atomic_store(u8* p, Same<T> value, Site site = Site::here()) {
     between_fences("atomic_store", site, [&] {
-        test::store({"atomic_store"}, p, sizeof(T), u64(value), site);
+        static constexpr test::Operation what{"atomic_store"};
+        store_by(what, reinterpret_cast<T*>(p), value, site);
         return 0;
     });
 }
-#define GPURUN_RMW(name, expression)                                                               \
-    template <class T>                                                                             \
-    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {                         \
-        return between_fences("atomic_rmw_" #name, site, [&] {                                     \
-            return update_by({"atomic_rmw_" #name, Order::acq_rel}, reinterpret_cast<T*>(p), site, \
-                             always, [=]([[maybe_unused]] T old) { return T(expression); });       \
-        });                                                                                        \
+#define GPURUN_RMW(name, expression)                                                    \
+    template <class T>                                                                  \
+    inline T atomic_rmw_##name(u8* p, T value, Site site = Site::here()) {              \
+        return between_fences("atomic_rmw_" #name, site, [&] {                          \
+            static constexpr test::Operation what{"atomic_rmw_" #name, Order::acq_rel}; \
+            return update_by(what, reinterpret_cast<T*>(p), site, always,               \
+                             [=]([[maybe_unused]] T old) { return T(expression); });    \
+        });                                                                             \
     }
 GPURUN_RMW(add, old + value)
 GPURUN_RMW(sub, old - value)
@@ -227,9 +248,10 @@ GPURUN_RMW(xchg, value)
 template <class T>
 inline T atomic_cmpxchg(u8* p, T expected, T replacement, Site site = Site::here()) {
     return between_fences("atomic_cmpxchg", site, [&] {
+        static constexpr test::Operation what{"atomic_cmpxchg", Order::acq_rel};
         return update_by(
-            {"atomic_cmpxchg", Order::acq_rel}, reinterpret_cast<T*>(p), site,
-            [=](T old) { return old == expected; }, [=](T) { return replacement; });
+            what, reinterpret_cast<T*>(p), site, [=](T old) { return old == expected; },
+            [=](T) { return replacement; });
     });
 }
 

@@ -2,6 +2,7 @@
 // once, and a signal meets the process it is for or nobody.
 #include <cstring>
 
+#include "runtime/programs.h"
 #include "small_machine.h"
 
 namespace gpurun::test {
@@ -82,6 +83,15 @@ EXPLORING_TEST(Family, AParentHearsOfAll) {
                            .watched = SmallMachine::watched},
           interrupted(2), {.preemptions = 1});
 }
+// Whoever gets its entry then writes there.
+template <u32 i>
+void end_and_use_again(Family& s) {
+    s.m.end(i, i);
+    const u32 entry = take_process_entry(s.m.machine());
+    if (entry == 0) return;
+    s.m.processes[entry].next_sibling = s.m.processes[entry].previous_sibling = 0;
+    give_process_entry(s.m.machine(), entry);
+}
 EXPLORING_TEST(Family, AnOrphanGoesByItself) {
     check("parent and child end, interrupted 3 times",
           Scenario<Family>{.begin =
@@ -90,7 +100,7 @@ EXPLORING_TEST(Family, AnOrphanGoesByItself) {
                                    s.m.make_child(2, 1);
                                    s.m.make_child(1, 3);
                                },
-                           .actors = {end<1>, end<2>},
+                           .actors = {end<1>, end_and_use_again<2>},
                            .at_end =
                                [](Family& s) {
                                    REQUIRE(s.m.processes[2].state == ProcessState::free);
@@ -127,7 +137,7 @@ EXPLORING_TEST(Family, TheHostHearsOfAll) {
                            .actors = {hear_of_two, end<2>, end<3>},
                            .at_end = all_were_heard<5, 2>,
                            .watched = SmallMachine::watched},
-          interrupted(3));
+          interrupted(3), {.preemptions = 1});
 }
 
 // Two tasks that end one after another are given back at once; another process is begun meanwhile.
@@ -249,7 +259,7 @@ EXPLORING_TEST(Family, AParentIsKilledWhereItsChildEnded) {
                                    s.m.nothing_waits();
                                },
                            .watched = SmallMachine::watched},
-          interrupted(3));
+          interrupted(3), {.preemptions = 1});
 }
 
 // Of 2 and 3, which wait for the same thing, one is woken, and wakes the other when it has looked
@@ -281,7 +291,7 @@ EXPLORING_TEST(Family, WhoIsWokenAndKilledLeavesItToOthers) {
                                       two, [](Family& s) { s.m.come_back(3); }},
                            .at_end = [](Family& s) { s.m.nothing_waits(); },
                            .watched = SmallMachine::watched},
-          interrupted(3));
+          interrupted(3), {.preemptions = 1});
 }
 
 // 3 is the parent of 1, which is the parent of 2. When 2 has ended, 1 begins another process, which
@@ -311,7 +321,179 @@ EXPLORING_TEST(Family, ASignalIsForOneProcess) {
                          }},
               .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); },
               .watched = SmallMachine::watched},
-          interrupted(2));
+          interrupted(2), {.preemptions = 1});
+}
+
+// As above, and whoever kills it comes so late that the entry is being made another's.
+EXPLORING_TEST(Family, ASignalThatComesLate) {
+    check("a child is killed while its entry is used again; interrupted 3 times",
+          Scenario<Family>{
+              .begin =
+                  [](Family& s) {
+                      s.m.begin(3);
+                      s.m.make_child(2, 1);
+                  },
+              .actors = {[](Family& s) {
+                             s.m.end(2, 2);
+                             if (s.wait(1, any) != 0) return;
+                             NewProcess wanted{};
+                             wanted.program = 1;
+                             wanted.parent = s.pid(1);
+                             wanted.fuel = ~u64{0};
+                             REQUIRE(make_process(s.m.machine(), wanted, s.made) == Errno::success);
+                         },
+                         [](Family& s) {
+                             end_all_tasks(s.m.machine(), s.pid(2), Ending::killed, 9);
+                         }},
+              .at_end = [](Family& s) { REQUIRE(s.m.processes[s.made].ending >> 32 == 0); },
+              .watched = SmallMachine::watched},
+          interrupted(3), {.preemptions = 3});
+}
+
+// ---- what new processes have -------------------------------------------------------
+
+NewProcess child_of_1(Family& s) {
+    NewProcess wanted{};
+    wanted.program = 1;
+    wanted.parent = s.pid(1);
+    wanted.fuel = ~u64{0};
+    wanted.files = s.m.processes[1].block;
+    return wanted;
+}
+void begin_child(Family& s) {
+    REQUIRE(make_process(s.m.machine(), child_of_1(s), s.made) == Errno::success);
+    start_process(s.m.machine(), s.made);
+}
+// Actors use different lists of the heap, but the same of entries and slots.
+EXPLORING_TEST(Family, ANewProcessHasWhatAnotherLeft) {
+    check("a process ends, another gets what it had",
+          Scenario<Family>{.begin = [](Family& s) { s.m.begin(2); },
+                           .actors = {end<2>,
+                                      [](Family& s) {
+                                          while (u32(load_relaxed(&s.m.header.free_tasks)) == 0)
+                                              pause();
+                                          begin_child(s);
+                                          REQUIRE(s.made == 2 || s.made == 3);
+                                      }},
+                           .at_end = [](Family& s) { REQUIRE(s.m.header.alive == 2); },
+                           .watched = SmallMachine::watched},
+          interrupted(3), {.preemptions = 3});
+}
+// Another warp runs a process that was just started, while somebody who guessed its pid kills it.
+void begin_starting(Family& s) {
+    s.m.begin(3);
+    s.m.make_child(1, 3);
+    s.m.programs[1].spares[0] = 2;
+    s.m.programs[1].spare_count = 1;
+}
+void run_child(Family& s) {
+    const Machine m = s.m.machine();
+    RunQueue& queue = s.m.programs[1].queues[0];
+    u32 first = 0;
+    while (take_tickets(queue, 1, first) == 0) pause();
+    const u32 index = fetch_task(queue, m.queue_slots(queue), first);
+    TaskEntry& task = m.task(index);
+    store_task_state(task, TaskState::running);
+    const ProcessEntry& process = m.process(task.process);
+    REQUIRE(task.words_at == process.slot_at && process.program == 1 && process.first_task != 0);
+    const bool is_parked = park(m, index, wait_key(WaitFor::time, index), no_deadline,
+                                [&] { return !is_ending(process); });
+    REQUIRE(is_parked || is_ending(process));
+}
+void no_dead_task_sleeps(Family& s) {
+    if (s.m.processes[4].ending >> 32 == 0) return;
+    REQUIRE(load_task_state(s.m.tasks[4]) != TaskState::blocked);
+}
+EXPLORING_TEST(Family, AStartedProcessIsAllThere) {
+    check("a process is started and run",
+          Scenario<Family>{.begin = begin_starting,
+                           .actors = {begin_child, run_child},
+                           .at_end = no_dead_task_sleeps,
+                           .watched = SmallMachine::watched},
+          interrupted(3), {.preemptions = 3});
+    check(
+        "a process is started, run and killed, interrupted twice",
+        Scenario<Family>{.begin = begin_starting,
+                         .actors = {begin_child, run_child, [](Family& s) { s.kill(3, s.pid(4)); }},
+                         .at_end = no_dead_task_sleeps,
+                         .watched = SmallMachine::watched},
+        interrupted(2));
+}
+
+// ---- what processes share ----------------------------------------------------------
+
+// The last of those that share files gives them back, and whoever gets the memory then may do with
+// it as it likes.
+template <u32 i>
+void end_with_files(Family& s) {
+    const Process nobody = s.m.machine().nobody();
+    ProcessBlock* files = s.m.block_of(1);
+    {
+        Lock lock(&files->file_lock);
+        files->next_inode++;
+    }
+    s.m.end(i, 0);
+    take_zeroed(nobody, sizeof(ProcessBlock));
+    take_zeroed(nobody, sizeof(Node));
+}
+EXPLORING_TEST(Family, TheLastUserGivesFilesBack) {
+    check(
+        "2 processes with an open file in common end",
+        Scenario<Family>{
+            .begin =
+                [](Family& s) {
+                    s.m.begin(2);
+                    const Process nobody = s.m.machine().nobody();
+                    s.m.block_of(2)->files = s.m.processes[1].block;
+                    s.m.block_of(1)->file_users = 2;
+                    const Handle node =
+                        make_node(owner_of(nobody, s.m.block_of(1)), NodeKind::file);
+                    for (u32 i : {1, 2}) {
+                        u32 fd;
+                        add_descriptor(
+                            owner_of(nobody, s.m.block_of(i)),
+                            {DescriptorKind::file, node, 0, wasi::right_fd_read, 0, 0, 0}, fd);
+                    }
+                },
+            .actors = {end_with_files<1>, end_with_files<2>},
+            .at_end = [](Family& s) { REQUIRE(s.m.header.alive == 0 && s.m.header.leaving == 0); },
+            .watched = SmallMachine::watched},
+        interrupted(2));
+}
+
+// Whoever finds a program by its name finds all of it.
+EXPLORING_TEST(Family, AProgramIsThereWhenItIsFound) {
+    check("a program is brought, a process is started of it",
+          Scenario<Family>{.begin =
+                               [](Family& s) {
+                                   s.m.begin(1);
+                                   s.m.header.programs_used = 1;
+                                   s.m.programs[1].state = ProgramState::loading;
+                               },
+                           .actors = {[](Family& s) {
+                                          ProgramEntry& program = s.m.programs[1];
+                                          program.info.name_length = 1;
+                                          program.info.name[0] = 'b';
+                                          program.spares[0] = 2;
+                                          program.spare_count = 1;
+                                          publish_program(s.m.machine(), 1);
+                                      },
+                                      [](Family& s) {
+                                          const u32 arguments[] = {16, 1, 16, 0, 0, 0, 0, 0, 24};
+                                          s.m.memory[1][16] = 'b';
+                                          u32 error;
+                                          while ((error = s.m.call(1, [&](Call& call) {
+                                                     std::memcpy(
+                                                         s.m.words[1] + SmallMachine::frame_at,
+                                                         arguments, sizeof arguments);
+                                                     return call_process(call, SystemCall::spawn);
+                                                 })) == u32(Errno::noent))
+                                              pause();
+                                          REQUIRE(error == 0);
+                                      }},
+                           .at_end = [](Family& s) { REQUIRE(s.m.header.alive == 2); },
+                           .watched = SmallMachine::watched},
+          {}, {.preemptions = 3});
 }
 
 }  // namespace

@@ -113,11 +113,12 @@ EXPLORING_TEST(RunQueue, ThreeWorkers) {
 // One is kept from filling the slot of its ticket, another from emptying it, while a third goes
 // round.
 EXPLORING_TEST(RunQueue, NobodyIsLapped) {
-    check("3 workers, one of them quick",
+    check("3 workers, one of them quick, interrupted 4 times",
           Scenario<Queued>{.begin = begin_queue<2>,
                            .actors = {work<1, 1>, work<1, 1>, work<1, 5>},
                            .at_end = all_are_queued<2>,
-                           .watched = offsetof(Queued, is_had)});
+                           .watched = offsetof(Queued, is_had)},
+          interrupted(4), {.preemptions = 1});
 }
 EXPLORING_TEST(RunQueue, TwoBringAndTwoTake) {
     check("2 bring a task, 2 take one",

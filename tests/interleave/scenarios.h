@@ -29,7 +29,9 @@ void check(const char* what, const Scenario<State>& scenario, const ExploreOptio
 
 // While there is one, check() explores with weak orders alone, and only until something fails.
 struct Hunt {
+    Weak how;               // explorations that do not go so far by themselves are left out
     std::string caught_by;  // the exploration and what it found, or nothing
+    u64 steps = 0;
 };
 extern Hunt* hunt;
 

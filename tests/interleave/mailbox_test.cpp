@@ -1,0 +1,181 @@
+// The mailbox warp between the host and processes: what one end writes the other reads, the bell
+// rings when there is something, and what processes wrote comes before the news that they ended.
+#include <cstring>
+
+#include "abi/ring.h"
+#include "small_machine.h"
+
+namespace gpurun::test {
+namespace {
+
+struct Mailed {
+    SmallMachine m;
+    WarpEntry warps[first_worker];
+    HostStream streams[max_host_streams];
+    Mailbox box;
+    // The tests' own.
+    Handle node;
+    Descriptor output;
+    u32 error;
+
+    void begin(u32 processes) {
+        m.begin(processes);
+        m.header.is_begun = 1;
+        m.header.host_requests.mask = 7;
+        m.header.host_requests.slots_at = 128;
+        m.header.warps = offsetof(Mailed, warps);
+        m.header.host_streams = offsetof(Mailed, streams);
+        m.header.warp_count = first_worker;
+    }
+    RingNext next(u64 head, u64 tail) {
+        return ring_next(head, tail, out_ring_bytes, [&](u64 at) {
+            MessageHead what;
+            std::memcpy(&what, box.out_ring + at, sizeof what);
+            return what;
+        });
+    }
+};
+
+void serve(Mailed& s) { serve_mailbox(s.m.machine(), s.box, 0); }
+
+// ---- host and device ---------------------------------------------------------------
+
+constexpr u64 ping_number = 77, ping_span = message_span(sizeof(Ping));
+
+void ask_and_stop(Mailed& s) {
+    const MessageHead what = message_head(MessageKind::ping, sizeof(Ping));
+    const Ping ping{ping_number};
+    std::memcpy(s.box.in_ring, &what, sizeof what);
+    std::memcpy(s.box.in_ring + sizeof what, &ping, sizeof ping);
+    store_mapped(&s.box.in_tail, ping_span);
+    while (load_mapped(&s.box.bell) == 0) pause();
+    // It rings when there is something.
+    const RingNext next = s.next(0, load_mapped(&s.box.out_tail));
+    REQUIRE(next.state == RingState::message && next.what.kind == MessageKind::pong);
+    Ping pong;
+    std::memcpy(&pong, s.box.out_ring + next.at, sizeof pong);
+    REQUIRE(pong.number == ping_number);
+    store_mapped(&s.box.out_head, next.head);
+    store_mapped(&s.box.stop, u32{stop_park});
+    while (load_mapped(&s.box.is_parked) == 0) pause();
+    REQUIRE(load_mapped(&s.box.in_head) == ping_span);
+    // Figures of the whole, or of nothing.
+    REQUIRE(load_mapped(&s.box.stats.sequence) == 2);
+    REQUIRE(load_mapped(&s.box.stats.spawned) == 5);
+}
+EXPLORING_TEST(Mailbox, BringsAnswers) {
+    check("a host asks and parks the machine",
+          Scenario<Mailed>{.begin =
+                               [](Mailed& s) {
+                                   s.begin(1);
+                                   s.m.header.scratch =
+                                       take_block(s.m.machine().nobody(), max_message);
+                                   s.m.header.stats.spawned = 5;
+                               },
+                           .actors = {serve, ask_and_stop},
+                           .watched = offsetof(Mailed, node),
+                           .host = 1 << 1},
+          interrupted(3));
+}
+
+// A writer that has filled the ring goes on where the reader has read.
+void make_room(Mailed& s) {
+    u8 seen[16];
+    std::memcpy(seen, s.box.out_ring, sizeof seen);
+    store_mapped(&s.box.out_head, u64{out_ring_bytes});
+    const MessageHead what = message_head(MessageKind::ping, sizeof(Ping));
+    const Ping ping{ping_number};
+    std::memcpy(s.box.in_ring, &what, sizeof what);
+    std::memcpy(s.box.in_ring + sizeof what, &ping, sizeof ping);
+    store_mapped(&s.box.in_tail, ping_span);
+    while (load_mapped(&s.box.out_tail) == out_ring_bytes) pause();
+    store_mapped(&s.box.stop, u32{stop_park});
+}
+EXPLORING_TEST(Mailbox, WaitsForRoom) {
+    check("a host makes room and asks",
+          Scenario<Mailed>{.begin =
+                               [](Mailed& s) {
+                                   s.begin(1);
+                                   s.m.header.scratch =
+                                       take_block(s.m.machine().nobody(), max_message);
+                                   s.box.out_tail = out_ring_bytes;
+                               },
+                           .actors = {serve, make_room},
+                           .watched = offsetof(Mailed, node),
+                           .host = 1 << 1},
+          interrupted(2));
+}
+
+// ---- what processes leave ----------------------------------------------------------
+
+void write_and_end(Mailed& s) {
+    const u32 vector[2] = {16, 2};
+    std::memcpy(s.m.memory[2], vector, sizeof vector);
+    std::memcpy(s.m.memory[2] + 16, "ab", 2);
+    s.error =
+        s.m.call(2, [&](Call& call) { return call_pipe_transfer(call, &s.output, true, 0, 1, 8); });
+    REQUIRE(s.error == 0);
+    close_pipe(s.m.machine().nobody(), s.node, wasi::right_fd_write);
+    s.m.end(2, 5);
+    store_mapped(&s.box.stop, u32{stop_park});
+}
+void begin_output(Mailed& s, u32 parent) {
+    s.begin(2);
+    s.m.header.alive = 1;
+    s.m.processes[2].parent = parent;
+    const Process nobody = s.m.machine().nobody();
+    s.node = make_pipe(nobody, 1);
+    pipe_of(nobody, node_at(nobody, s.node))->host_stream = 1;
+    s.streams[0].node = s.node;
+    open_pipe(nobody, s.node, wasi::right_fd_read);
+    open_pipe(nobody, s.node, wasi::right_fd_write);
+    s.output = {DescriptorKind::stream, s.node, 0, wasi::right_fd_write, 0, 0, 0};
+}
+// All that was written, then the news of the end, then that nobody is left.
+template <bool has_end>
+void all_came_in_order(Mailed& s) {
+    u64 head = 0;
+    u32 bytes = 0, ended = 0, idle = 0;
+    for (;;) {
+        const RingNext next = s.next(head, s.box.out_tail);
+        if (next.state == RingState::empty) break;
+        REQUIRE(next.state == RingState::message);
+        const u32 size = next.what.size - sizeof(StreamBytes);
+        switch (next.what.kind) {
+            case MessageKind::output:
+                REQUIRE(ended == 0 && idle == 0);
+                REQUIRE(size == 0 ||
+                        std::memcmp(s.box.out_ring + next.at + sizeof(StreamBytes), "ab", 2) == 0);
+                bytes += size;
+                break;
+            case MessageKind::ended:
+                REQUIRE(bytes == 2 && idle == 0);
+                ended++;
+                break;
+            case MessageKind::idle:
+                REQUIRE(bytes == 2 && ended == has_end);
+                idle++;
+                break;
+            default: REQUIRE(false);
+        }
+        head = next.head;
+    }
+    REQUIRE(bytes == 2 && ended == has_end && idle == 1);
+}
+EXPLORING_TEST(Mailbox, OutputComesBeforeTheEnd) {
+    check("a process of the host writes and ends, interrupted once",
+          Scenario<Mailed>{.begin = [](Mailed& s) { begin_output(s, host_parent); },
+                           .actors = {serve, write_and_end},
+                           .at_end = all_came_in_order<true>,
+                           .watched = offsetof(Mailed, node)},
+          interrupted(1), {.preemptions = 1});
+    check("the last process writes and ends, interrupted once",
+          Scenario<Mailed>{.begin = [](Mailed& s) { begin_output(s, 0); },
+                           .actors = {serve, write_and_end},
+                           .at_end = all_came_in_order<false>,
+                           .watched = offsetof(Mailed, node)},
+          interrupted(1), {.preemptions = 1});
+}
+
+}  // namespace
+}  // namespace gpurun::test
