@@ -133,7 +133,7 @@ void unlink_task(const Machine& m, u32 index) {
         store_relaxed(&m.task(task.previous_of_process - 1).next_of_process, task.next_of_process);
     else
         store_relaxed(&process.first_task, task.next_of_process);
-    store_relaxed(&process.tasks, process.tasks - 1);
+    store_shared(&process.tasks, process.tasks - 1);  // pairs with is_shared
 }
 
 void link_child(const Machine& m, u32& list, u32 index) {

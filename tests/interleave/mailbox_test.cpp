@@ -78,21 +78,30 @@ EXPLORING_TEST(Mailbox, BringsAnswers) {
           interrupted(3));
 }
 
-// A writer that has filled the ring goes on where the reader has read.
+// A writer that has filled the ring goes on where the reader has read; and what the device has read
+// is the host's to write again.
 void make_room(Mailed& s) {
-    u8 seen[16];
-    std::memcpy(seen, s.box.out_ring, sizeof seen);
+    MessageHead seen;
+    std::memcpy(&seen, s.box.out_ring, sizeof seen);
+    REQUIRE(seen.size == 0);
     store_mapped(&s.box.out_head, u64{out_ring_bytes});
+    u64 tail;
+    while ((tail = load_mapped(&s.box.out_tail)) == out_ring_bytes) pause();
+    const RingNext next = s.next(out_ring_bytes, tail);
+    REQUIRE(next.state == RingState::message && next.what.size != 0);
+}
+void ask_in_full_ring(Mailed& s) {
     const MessageHead what = message_head(MessageKind::ping, sizeof(Ping));
-    const Ping ping{ping_number};
     std::memcpy(s.box.in_ring, &what, sizeof what);
-    std::memcpy(s.box.in_ring + sizeof what, &ping, sizeof ping);
     store_mapped(&s.box.in_tail, ping_span);
-    while (load_mapped(&s.box.out_tail) == out_ring_bytes) pause();
+    make_room(s);
+    while (load_mapped(&s.box.in_head) != ping_span) pause();
+    std::memset(s.box.in_ring, 0, sizeof what);
+    note(s.box.in_ring, sizeof what, true);
     store_mapped(&s.box.stop, u32{stop_park});
 }
 EXPLORING_TEST(Mailbox, WaitsForRoom) {
-    check("a host makes room and asks",
+    check("a host asks and makes room, interrupted twice",
           Scenario<Mailed>{.begin =
                                [](Mailed& s) {
                                    s.begin(1);
@@ -100,7 +109,52 @@ EXPLORING_TEST(Mailbox, WaitsForRoom) {
                                        take_block(s.m.machine().nobody(), max_message);
                                    s.box.out_tail = out_ring_bytes;
                                },
-                           .actors = {serve, make_room},
+                           .actors = {serve, ask_in_full_ring},
+                           .watched = offsetof(Mailed, node),
+                           .host = 1 << 1},
+          interrupted(2));
+    check("a process has ended, a host makes room, interrupted twice",
+          Scenario<Mailed>{.begin =
+                               [](Mailed& s) {
+                                   s.begin(2);
+                                   s.m.processes[2].parent = host_parent;
+                                   s.m.end(2, 0);
+                                   s.box.out_tail = out_ring_bytes;
+                               },
+                           .actors = {serve,
+                                      [](Mailed& s) {
+                                          make_room(s);
+                                          store_mapped(&s.box.stop, u32{stop_park});
+                                      }},
+                           .watched = offsetof(Mailed, node),
+                           .host = 1 << 1},
+          interrupted(2));
+}
+
+// As host::MailboxEnd::stats does.
+EXPLORING_TEST(Mailbox, FiguresAreOfOneMoment) {
+    check("a host reads figures while they change, interrupted twice",
+          Scenario<Mailed>{.begin =
+                               [](Mailed& s) {
+                                   s.begin(1);
+                                   s.m.header.stats.spawned = s.m.header.stats.ended = 5;
+                                   s.box.stop = stop_park;
+                               },
+                           .actors = {serve,
+                                      [](Mailed& s) {
+                                          const MachineStats& stats = s.box.stats;
+                                          for (;;) {
+                                              const u64 before = load_mapped(&stats.sequence);
+                                              const u64 spawned = load_mapped(&stats.spawned),
+                                                        ended = load_mapped(&stats.ended);
+                                              if (before % 2 == 0 &&
+                                                  load_mapped(&stats.sequence) == before) {
+                                                  REQUIRE(spawned == ended);
+                                                  if (before == 2) break;
+                                              }
+                                              pause();
+                                          }
+                                      }},
                            .watched = offsetof(Mailed, node),
                            .host = 1 << 1},
           interrupted(2));
@@ -146,6 +200,7 @@ void all_came_in_order(Mailed& s) {
                 REQUIRE(ended == 0 && idle == 0);
                 REQUIRE(size == 0 ||
                         std::memcmp(s.box.out_ring + next.at + sizeof(StreamBytes), "ab", 2) == 0);
+                REQUIRE(size != 0 || bytes == 2);  // nothing comes after the end
                 bytes += size;
                 break;
             case MessageKind::ended:

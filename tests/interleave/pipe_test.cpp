@@ -211,7 +211,11 @@ void use_and_leave(Piped& s) {
 }
 EXPLORING_TEST(Pipe, IsGivenBackByTheLast) {
     check("one reads, one writes, both close, and its memory is used again; interrupted 3 times",
-          Scenario<Piped>{.begin = [](Piped& s) { s.begin(1); },
+          Scenario<Piped>{.begin =
+                              [](Piped& s) {
+                                  s.begin(1);
+                                  s.m.header.no_words[process_canaries] = 1;
+                              },
                           .actors = {use_and_leave<1>, use_and_leave<2>},
                           .at_end = [](Piped& s) { s.m.nothing_waits(); },
                           .watched = SmallMachine::watched},

@@ -84,13 +84,12 @@ EXPLORING_TEST(Family, AParentHearsOfAll) {
           interrupted(2), {.preemptions = 1});
 }
 // Whoever gets its entry then writes there.
-template <u32 i>
-void end_and_use_again(Family& s) {
-    s.m.end(i, i);
-    const u32 entry = take_process_entry(s.m.machine());
-    if (entry == 0) return;
+void use_again(Family& s) {
+    const Machine m = s.m.machine();
+    while (u32(load_relaxed(&s.m.header.free_processes)) == 0) pause();
+    const u32 entry = take_process_entry(m);
     s.m.processes[entry].next_sibling = s.m.processes[entry].previous_sibling = 0;
-    give_process_entry(s.m.machine(), entry);
+    give_process_entry(m, entry);
 }
 EXPLORING_TEST(Family, AnOrphanGoesByItself) {
     check("parent and child end, interrupted 3 times",
@@ -100,7 +99,7 @@ EXPLORING_TEST(Family, AnOrphanGoesByItself) {
                                    s.m.make_child(2, 1);
                                    s.m.make_child(1, 3);
                                },
-                           .actors = {end<1>, end_and_use_again<2>},
+                           .actors = {end<1>, end<2>},
                            .at_end =
                                [](Family& s) {
                                    REQUIRE(s.m.processes[2].state == ProcessState::free);
@@ -109,6 +108,18 @@ EXPLORING_TEST(Family, AnOrphanGoesByItself) {
                                },
                            .watched = SmallMachine::watched},
           interrupted(3));
+    check("parent and child end, the child's entry is used again; interrupted once",
+          Scenario<Family>{
+              .begin =
+                  [](Family& s) {
+                      s.m.begin(3);
+                      s.m.make_child(2, 1);
+                      s.m.make_child(1, 3);
+                  },
+              .actors = {end<1>, end<2>, use_again},
+              .at_end = [](Family& s) { REQUIRE(s.m.processes[2].state == ProcessState::free); },
+              .watched = SmallMachine::watched},
+          interrupted(1), {.preemptions = 1});
 }
 
 // As the mailbox warp does.
@@ -436,29 +447,80 @@ void end_with_files(Family& s) {
     take_zeroed(nobody, sizeof(ProcessBlock));
     take_zeroed(nobody, sizeof(Node));
 }
+// Blocks that are given back are filled, as with --poison: whoever still looks at one is seen.
+void begin_with_files(Family& s) {
+    s.m.begin(2);
+    s.m.header.no_words[process_canaries] = 1;
+    const Process nobody = s.m.machine().nobody();
+    s.m.block_of(2)->files = s.m.processes[1].block;
+    s.m.block_of(1)->file_users = 2;
+    s.m.block_of(1)->was_shared = 1;
+    const Handle node = make_node(owner_of(nobody, s.m.block_of(1)), NodeKind::file);
+    for (u32 i : {1, 2}) {
+        u32 fd;
+        add_descriptor(owner_of(nobody, s.m.block_of(i)),
+                       {DescriptorKind::file, node, 0, wasi::right_fd_read, 0, 0, 0}, fd);
+    }
+}
 EXPLORING_TEST(Family, TheLastUserGivesFilesBack) {
     check(
-        "2 processes with an open file in common end",
+        "2 processes with an open file in common end, interrupted twice",
         Scenario<Family>{
-            .begin =
-                [](Family& s) {
-                    s.m.begin(2);
-                    const Process nobody = s.m.machine().nobody();
-                    s.m.block_of(2)->files = s.m.processes[1].block;
-                    s.m.block_of(1)->file_users = 2;
-                    const Handle node =
-                        make_node(owner_of(nobody, s.m.block_of(1)), NodeKind::file);
-                    for (u32 i : {1, 2}) {
-                        u32 fd;
-                        add_descriptor(
-                            owner_of(nobody, s.m.block_of(i)),
-                            {DescriptorKind::file, node, 0, wasi::right_fd_read, 0, 0, 0}, fd);
-                    }
-                },
+            .begin = begin_with_files,
             .actors = {end_with_files<1>, end_with_files<2>},
             .at_end = [](Family& s) { REQUIRE(s.m.header.alive == 0 && s.m.header.leaving == 0); },
             .watched = SmallMachine::watched},
         interrupted(2));
+}
+// Whoever is alone with its files uses them without the lock: as the others left them.
+void close_0(Family& s) {
+    const Process p = s.m.process_of(1);
+    Registers r{};
+    s.m.words[1][SmallMachine::frame_at] = 0;
+    r.fp = Slots{s.m.words[1] + SmallMachine::frame_at};
+    r.rp = Slots{s.m.words[1] + SmallMachine::word_count - 8};
+    r.instance = s.m.words[1];
+    REQUIRE(run_system(p, s.m.words[1] + SmallMachine::thread_at, r,
+                       code_word(CodeOp::system, 0, u32(SystemCall::fd_close))) == Outcome::next);
+    REQUIRE(s.m.words[1][SmallMachine::frame_at] == 0);
+}
+EXPLORING_TEST(Family, WhoIsLeftAloneUsesFilesAlone) {
+    check("a process closes a file that another had, which ends; interrupted twice",
+          Scenario<Family>{.begin = begin_with_files,
+                           .actors = {close_0, end<2>},
+                           .watched = SmallMachine::watched},
+          interrupted(2));
+    check("a thread closes a file that another had, which ends",
+          Scenario<Family>{.begin =
+                               [](Family& s) {
+                                   begin_with_files(s);
+                                   s.m.block_of(1)->file_users = 1;
+                                   s.m.tasks[2].process = 1;
+                                   s.m.tasks[2].tid = 1;
+                                   s.m.tasks[2].next_of_process = 1 + 1;
+                                   s.m.tasks[1].previous_of_process = 2 + 1;
+                                   s.m.processes[1].first_task = 2 + 1;
+                                   s.m.processes[1].tasks = 2;
+                                   u32 fd;
+                                   const Process nobody = s.m.machine().nobody();
+                                   const Owner owner = owner_of(nobody, s.m.block_of(1));
+                                   add_descriptor(owner,
+                                                  at_handle<Descriptor>(
+                                                      nobody, s.m.block_of(1)->descriptors)[0],
+                                                  fd);
+                                   REQUIRE(fd == 1);
+                               },
+                           .actors = {close_0,
+                                      [](Family& s) {
+                                          const Process nobody = s.m.machine().nobody();
+                                          ProcessBlock* me = s.m.block_of(1);
+                                          {
+                                              Lock lock(&me->file_lock);
+                                              close_descriptor(owner_of(nobody, me), 1);
+                                          }
+                                          s.m.end_and_give_back(2, false);
+                                      }},
+                           .watched = SmallMachine::watched});
 }
 
 // Whoever finds a program by its name finds all of it.
