@@ -315,6 +315,7 @@ enum class MessageKind : u16 {
     taken,          // StreamBytes: total bytes of input that were read, or nobody_reads
     pong,           // Ping
     want_block,     // BlockRequest
+    record,         // DebugRecord
     idle,           // no process is left
     broken,         // the device read something from the host that cannot be
 };

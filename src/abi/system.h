@@ -67,8 +67,11 @@ struct SystemHeader {
     // tag << 32 | handle of the first free block. Lanes use different shards, so that they seldom
     // wait for each other.
     u64 free_lists[heap_shards][heap_classes];
-    // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped.
+    // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped. Machines
+    // have a ring of them, which the mailbox warp empties.
     u64 debug_count;
+    u64 debug_taken;    // machines: records that went to the host; the mailbox warp's
+    u64 debug_dropped;  // machines: those that found no room
     Handle debug;
     u32 debug_capacity;  // written by the host, as is what follows
     u32 terminals;       // bit n: standard stream n is a terminal
@@ -76,7 +79,7 @@ struct SystemHeader {
     u64 machine;         // byte offset of the MachineHeader (abi/machine.h), or 0: there is none
 };
 static_assert(sizeof(SystemHeader) ==
-              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 6 + 8 * heap_shards * heap_classes + 32);
+              8 * 2 + 4 * 13 + 4 * 8 + 4 + 8 * 6 + 8 * heap_shards * heap_classes + 48);
 
 // What a process has of its own, where they are not all alike.
 struct InputEntry {
@@ -237,7 +240,7 @@ struct ProcessBlock : CallState {
 };
 static_assert(sizeof(ProcessBlock) == 168);
 
-enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call };
+enum class DebugKind : u32 { i32 = 1, i64, f32, f64, boolean, text, call, ended };
 
 inline constexpr u32 debug_text_bytes = 104;
 struct DebugRecord {
@@ -245,10 +248,18 @@ struct DebugRecord {
     DebugKind kind;
     u64 value;  // text: its length, of which debug_text_bytes are kept at the most; call: its
                 // number
-    u8 text[debug_text_bytes];  // call: a TracedCall
-    u64 padding;
+    u8 text[debug_text_bytes];  // call: a TracedCall; ended: a ChildEnding
+    u64 turn;  // machines: its number + 1, once all of it is there
 };
 static_assert(sizeof(DebugRecord) == 128);
+
+// How a process ended that another had started: by a trap, or without fuel.
+struct ChildEnding {
+    u32 ending;   // Ending (abi/machine.h)
+    u32 code;     // trap
+    u32 trap_pc;  // position in the program's code
+    u32 program;
+};
 
 // A system call that has ended. system_calls.def says which of its arguments lead to what.
 inline constexpr u32 traced_words = 14, traced_text_bytes = 32;

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "engine/beside.h"
 #include "engine/resident.h"
+#include "engine/trace.h"
 #include "host/console.h"
 
 using namespace gpurun;
@@ -194,6 +195,12 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         if (config.machine_processes) options.processes = config.machine_processes;
         if (config.machine_threads) options.tasks = config.machine_threads;
         options.spin = std::chrono::microseconds(config.spin);
+        options.system.is_traced = config.is_traced;
+        if (config.line)
+            options.take_record = [line = config.line,
+                                   data = config.line_data](const DebugRecord& record) {
+                line(data, engine::to_string(record).c_str());
+            };
         options.system.output_limit = config.output_buffer;
         options.is_watched = config.is_watched;
         if (config.inherits_streams) options.terminals = host::console().terminals;

@@ -10,6 +10,7 @@
 #include "abi/ring.h"
 #include "base/check.h"
 #include "base/format.h"
+#include "base/notes.h"
 #include "device/slot_layout.h"
 #include "engine/images.h"
 #include "host/harvest.h"
@@ -20,6 +21,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr u64 table_alignment = host::heap_alignment;
+constexpr u32 held_records = 4096;  // on the device, until the host has taken them
 constexpr std::chrono::milliseconds park_patience(5000);  // then the machine is given up
 
 u64 align(u64 at, u64 to) { return (at + to - 1) / to * to; }
@@ -125,6 +127,7 @@ Result<void> Resident::boot() {
     if (wanted.arena_size == 0) wanted.arena_size = arena_bytes(device_.info());
     // A block of a cold file costs a message there and back.
     wanted.warm_file = u64{16} << 20;
+    wanted.debug_capacity = held_records;
     wanted.warm_bytes = u64{1} << 30;
     wanted.keeps_files =
         options_.writes_back && std::ranges::any_of(wanted.mounts, &host::Mount::is_writable);
@@ -424,6 +427,7 @@ Result<void> Resident::take_messages() {
 
 Result<void> Resident::handle(const host::Message& message) {
     if (message.kind == MessageKind::output) return handle_output(message);
+    if (message.kind == MessageKind::record) return handle_record(message.as<DebugRecord>());
     if (message.kind == MessageKind::want_block) return bring_block(message.as<BlockRequest>());
     std::lock_guard lock(mutex_);
     switch (message.kind) {
@@ -489,6 +493,32 @@ Result<void> Resident::handle(const host::Message& message) {
         default: break;
     }
     changed_.notify_all();
+    return {};
+}
+
+// A child's fault is told like that of a process that the host started; its parent may not ask.
+Result<void> Resident::handle_record(const DebugRecord& record) {
+    if (record.kind != DebugKind::ended) {
+        if (options_.take_record) options_.take_record(record);
+        return {};
+    }
+    ChildEnding ended;
+    std::memcpy(&ended, record.text, sizeof ended);
+    std::lock_guard lock(mutex_);
+    if (ended.program >= programs_.size())
+        return host::damaged_mailbox("a program that there is not");
+    const Program& program = *programs_[ended.program];
+    std::string text = format("%s, process %u: ", program.name.c_str(), record.process);
+    if (Ending(ended.ending) == Ending::out_of_fuel)
+        text += "out of fuel";
+    else
+        text += "trap: " + std::string(ended.code == 0 ? "an exception that nothing caught"
+                                                       : to_string(Trap(ended.code)));
+    if (std::optional<Frame> frame = program.made.store->frame_at(ended.trap_pc)) {
+        text += format(" in %s at 0x%x", frame->function.c_str(), frame->wasm_offset);
+        if (!frame->source.empty()) text += ", " + frame->source;
+    }
+    note(text);
     return {};
 }
 

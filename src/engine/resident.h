@@ -41,6 +41,8 @@ struct ResidentOptions {
     u32 terminals = 0;                  // bit n: standard stream n is a terminal
     std::chrono::microseconds spin{0};  // before the thread sleeps, for short latencies
     bool is_watched = false;
+    // Takes what processes note: debug_* calls, and system calls if they are traced.
+    std::function<void(const DebugRecord&)> take_record = {};
 };
 
 // What processes of a program may have.
@@ -201,6 +203,7 @@ private:
     Result<void> take_messages();
     Result<void> handle(const host::Message& message);
     Result<void> handle_output(const host::Message& message);
+    Result<void> handle_record(const DebugRecord& record);
     Result<void> handle_taken(const StreamBytes& taken);
     Result<void> bring_block(const BlockRequest& wanted);
     Result<void> feed();

@@ -66,6 +66,7 @@ std::string describe(const DebugRecord& record) {
             return text_of(record.text, record.value, debug_text_bytes) +
                    (record.value > debug_text_bytes ? "…" : "");
         case DebugKind::call: return describe_call(record);
+        case DebugKind::ended: return "a fault";  // told by whoever has its program
     }
     return "";
 }

@@ -122,12 +122,14 @@ Outcome copy_block(Call& call, bool is_read) {
 }
 
 void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
-    DebugRecord* record = next_debug_record(call);
+    const NewRecord made = new_debug_record(call);
+    DebugRecord* record = made.at;
     if (record == nullptr) return;
     record->value = value;
     for (u32 i = 0; text != nullptr && i < value && i < debug_text_bytes; i++)
         record->text[i] = text[i];
     record->kind = kind;
+    finish_record(made);
 }
 
 }  // namespace

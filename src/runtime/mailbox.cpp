@@ -481,7 +481,8 @@ private:
 
     [[gnu::noinline]] bool send_all() {
         if (is_broken_) return false;
-        bool sent = send_streams();
+        bool sent = send_records();
+        sent |= send_streams();
         sent |= send_requests();
         sent |= send_zombies();
         // What processes wrote comes before the news that they ended: looked for after these.
@@ -490,7 +491,35 @@ private:
             shuffle(lane_id() == 0 ? load_shared(&m_.header->alive) : 0, 0) != 0)
             return sent;
         sent |= send_streams();
-        if (!has_output_ && !has_zombies() && send(MessageKind::idle, Ping{idle})) idle_ = idle;
+        sent |= send_records();
+        if (!has_output_ && !has_records() && !has_zombies() && send(MessageKind::idle, Ping{idle})) idle_ = idle;
+        return sent;
+    }
+
+    bool has_records() {
+        const SystemHeader& system = system_of(p_);
+        return shuffle(lane_id() == 0 ? load_relaxed(&system.debug_count) : u64{0}, 0) !=
+               shuffle(lane_id() == 0 ? load_relaxed(&system.debug_taken) : u64{0}, 0);
+    }
+
+    // What processes noted, in the order in which they took their places.
+    bool send_records() {
+        SystemHeader& system = system_of(p_);
+        bool sent = false;
+        for (u32 i = 0; i < messages_a_turn && has_records(); i++, sent = true) {
+            const u64 number = shuffle(lane_id() == 0 ? load_relaxed(&system.debug_taken) : u64{0}, 0);
+            const DebugRecord* record =
+                at_handle<DebugRecord>(p_, system.debug) + number % system.debug_capacity;
+            // Somebody may still be writing it.
+            const u64 turn = shuffle(lane_id() == 0 ? load_shared(&record->turn) : u64{0}, 0);
+            if (turn != number + 1 || !has_room(sizeof(DebugRecord))) break;
+            sync_warp();
+            send(MessageKind::record, *record);
+            // Whoever writes there next has seen that it was sent.
+            if (lane_id() == 0) store_shared(&system.debug_taken, number + 1);
+            sync_warp();
+            pulse_.get_on();
+        }
         return sent;
     }
 

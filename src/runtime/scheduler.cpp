@@ -320,6 +320,15 @@ bool park_in_call(const Machine& m, const Lane& lane) {
 
 // ---- ends --------------------------------------------------------------------------
 
+// Keeps where a process of the caller's task was when a fault ended it. The host learns of a child's
+// by a record, since only its parent is told how it ended.
+[[gnu::noinline]] void note_fault(const Machine& m, const Lane& lane, Ending ending, u32 code) {
+    ProcessEntry& process = process_of(m, lane);
+    process.trap_pc = lane.p.words[lane.thread + thread_pc];
+    if (load_relaxed(&process.parent) == host_parent || system_of(lane.p).debug_capacity == 0) return;
+    note_ending(lane.p, process.pid, {u32(ending), code, process.trap_pc, process.program});
+}
+
 // Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
 bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_alone) {
     const u32* thread = lane.p.words + lane.thread;
@@ -339,11 +348,11 @@ bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_a
         case ThreadState::trapped:
         case ThreadState::uncaught: {
             const u32 trap = state == ThreadState::uncaught ? 0 : thread[thread_trap];
-            if (end(Ending::trapped, trap)) process.trap_pc = thread[thread_pc];
+            if (end(Ending::trapped, trap)) note_fault(m, lane, Ending::trapped, trap);
             return true;
         }
         case ThreadState::out_of_fuel:
-            if (end(Ending::out_of_fuel, 0)) process.trap_pc = thread[thread_pc];
+            if (end(Ending::out_of_fuel, 0)) note_fault(m, lane, Ending::out_of_fuel, 0);
             return true;
         default: return is_ending(process);
     }

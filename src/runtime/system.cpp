@@ -263,6 +263,7 @@ Outcome run_call(Call& call, SystemCall which) {
 [[gnu::noinline]] Outcome run_recorded(Call& call, SystemCall which) {
     const SystemHeader& system = system_of(call.p);
     if (system.is_live && !has_room_for_records(call)) return call.ask_host(Request::output, 0, 0);
+    if (has_machine(call.p) && system.is_traced && !has_room_for_records(call)) return call.again();
     const u32 first_word = word(call.r.fp, 0);
     const Outcome outcome = run_call(call, which);
     if (system.is_traced) trace(call, which, first_word, outcome);
@@ -289,7 +290,7 @@ Outcome run_system(const Process& of, u32* thread, Registers& at, u64 w) {
     if (which >= SystemCall::count)
         return call_host_function(call, imm_of(w) - u32(SystemCall::count), a_of(w));
     // Machines trace nothing.
-    if (which >= SystemCall::debug_i32 || (!has_machine(p) && system_of(p).is_traced))
+    if (which >= SystemCall::debug_i32 || system_of(p).is_traced)
         return run_recorded(call, which);
     [[clang::always_inline]] return run_call(call, which);
 }

@@ -210,8 +210,15 @@ Outcome call_pipe_transfer(Call& call, Descriptor* file, bool is_write, u32 vect
 
 // ---- what the host prints ----------------------------------------------------------
 
-// Null: there is no room for more.
-DebugRecord* next_debug_record(const Call& call);
+// A record that is being written; finish_record() shows it to the host.
+struct NewRecord {
+    DebugRecord* at = nullptr;  // null: there is no room for more
+    u64 turn = 0;               // machines: what it will have
+};
+NewRecord new_debug_record(const Call& call);
+void finish_record(const NewRecord& record);
+// Leaves a record of how a process of a machine ended that another had started.
+void note_ending(const Process& p, u32 pid, const ChildEnding& ending);
 // For those of one call. Without it, what a live process leaves waits for the host to take some.
 bool has_room_for_records(const Call& call);
 // Notes a call that has ended, with the first word of its arguments as it was.

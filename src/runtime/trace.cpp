@@ -1,4 +1,5 @@
 // Records for the host to print: of the debug_* functions, and of system calls if they are traced.
+#include "runtime/machine.h"
 #include "runtime/system.h"
 
 namespace gpurun::rt {
@@ -20,20 +21,61 @@ void keep_text(const Call& call, u32 address, u32 length, TracedCall& traced) {
 
 }  // namespace
 
-DebugRecord* next_debug_record(const Call& call) {
+// A machine's records are a ring: a place is free once the mailbox warp has sent what was there.
+// Nothing: there is none.
+[[gnu::noinline]] DebugRecord* take_place(const Process& p, u64& turn) {
+    SystemHeader& system = system_of(p);
+    // Ends: a failed exchange means that another's succeeded.
+    u64 number = load_relaxed(&system.debug_count);
+    for (;;) {
+        if (number - load_shared(&system.debug_taken) >= system.debug_capacity) {
+            fetch_add(&system.debug_dropped, u64{1});
+            return nullptr;
+        }
+        const u64 found = compare_exchange(&system.debug_count, number, number + 1);
+        if (found == number) break;
+        number = found;
+    }
+    turn = number + 1;
+    return at_handle<DebugRecord>(p, system.debug) + number % system.debug_capacity;
+}
+
+NewRecord new_debug_record(const Call& call) {
     SystemHeader& system = system_of(call.p);
+    NewRecord made;
+    if (has_machine(call.p)) {
+        made.at = take_place(call.p, made.turn);
+        if (made.at != nullptr) made.at->process = machine_of(call.p).process(call.p.entry).pid;
+        return made;
+    }
     // Those beyond the capacity are counted all the same.
     u64 number = fetch_add(&system.debug_count, u64{1});
-    if (number >= system.debug_capacity) return nullptr;
-    DebugRecord* record = at_handle<DebugRecord>(call.p, system.debug) + number;
-    record->process = call.me->id;
-    return record;
+    if (number >= system.debug_capacity) return made;
+    made.at = at_handle<DebugRecord>(call.p, system.debug) + number;
+    made.at->process = call.me->id;
+    return made;
+}
+
+void finish_record(const NewRecord& record) {
+    if (record.turn != 0) store_shared(&record.at->turn, record.turn);  // pairs with send_records
 }
 
 bool has_room_for_records(const Call& call) {
     const SystemHeader& system = system_of(call.p);
     constexpr u32 most = 2;  // its own, and that it was made
-    return system.debug_count == 0 || system.debug_count + most <= system.debug_capacity;
+    const u64 count = load_relaxed(&system.debug_count) - load_relaxed(&system.debug_taken);
+    return count == 0 || count + most <= system.debug_capacity;
+}
+
+void note_ending(const Process& p, u32 pid, const ChildEnding& ending) {
+    NewRecord record;
+    record.at = take_place(p, record.turn);
+    if (record.at == nullptr) return;
+    record.at->process = pid;
+    const u8* bytes = reinterpret_cast<const u8*>(&ending);
+    for (u32 i = 0; i < sizeof ending; i++) record.at->text[i] = bytes[i];
+    record.at->kind = DebugKind::ended;
+    finish_record(record);
 }
 
 void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome) {
@@ -41,7 +83,8 @@ void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome) 
     bool has_exited =
         outcome == Outcome::leave && word(call.thread, thread_state) == u32(ThreadState::exited);
     if (!has_ended && !has_exited) return;  // it is made again
-    DebugRecord* record = next_debug_record(call);
+    const NewRecord made = new_debug_record(call);
+    DebugRecord* record = made.at;
     if (record == nullptr) return;
     TracedCall traced = {};
     const char* parameters = all_parameters[u32(which)];
@@ -70,6 +113,7 @@ void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome) 
     const u8* bytes = reinterpret_cast<const u8*>(&traced);
     for (u32 i = 0; i < sizeof traced; i++) record->text[i] = bytes[i];
     record->kind = DebugKind::call;
+    finish_record(made);
 }
 
 }  // namespace gpurun::rt

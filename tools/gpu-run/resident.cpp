@@ -216,7 +216,6 @@ std::string unfit_for_machine(const RunOptions& options) {
     const std::pair<bool, const char*> given[] = {
         {!options.invoke.empty(), "--invoke"},
         {!options.profile.empty(), "--profile"},
-        {options.trace, "--trace"},
         {!options.dump.empty(), "--dump"},
         {!options.out.empty(), "--out"},
         {options.spoilt_process.has_value(), "--poison-test"},
@@ -245,6 +244,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     if (options.instances) configs = TRY(many_configs(options, module));
     if (options.instances) config.processes(*options.instances);
     config.inherit_streams();
+    config.debug([](std::string_view line) { say_more(line); });
     if (options.share) config.share(*options.share);
     if (options.machine_memory) config.machine_memory(*options.machine_memory);
     limit(config, options.timeout);

@@ -1,0 +1,145 @@
+# How processes wait, stop and end, which is the same however they run.
+#
+# A wait for a notification that nobody gives ends by its time limit.
+$ cat > wait.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1 1 shared)
+>   (data (i32.const 0) "\08\00\00\00\02\00\00\00?\0a")
+>   (func (export "_start")
+>     (i32.store8 (i32.const 8) (i32.add (i32.const 48)
+>       (memory.atomic.wait32 (i32.const 64) (i32.const 0) (i64.const 20000000))))
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 32)))))
+> END
+> gpu-run MODE --device cpu wait.wat
+2
+$ cat > alone.wat <<'END'
+> (module (memory 1 1 shared)
+>   (func (export "wait") (param i64) (result i32)
+>     (memory.atomic.wait64 (i32.const 0) (i64.const 0) (local.get 0))))
+> END
+> for count in '' '--instances 1' '--instances 3'; do
+>   gpu-run --device cpu $count --invoke wait alone.wat 20000000; done
+2
+1	2
+3	2
+$ gpu-run --device cpu --timeout 100ms --instances 2 --invoke wait alone.wat 60000000000
+2	timeout in wait at 0x2e
+gpu-run: 2 processes: timeout in wait at 0x2e
+[124]
+$ gpu-run --device cpu --instances 2 --invoke wait alone.wat -1
+2	waits for a notification that cannot come in wait at 0x2e
+gpu-run: 2 processes: waits for a notification that cannot come in wait at 0x2e
+[134]
+
+# Signals stop a run; what it has changed is written back.
+$ cat > stay.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "path_open"
+>     (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "made")
+>   (func (export "_start")
+>     (drop (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 4)
+>       (i32.const 1) (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 32)))
+>     (loop $forever (br $forever))))
+> END
+> for signal in INT TERM HUP; do
+>   rm -rf d; mkdir d
+>   timeout --preserve-status -s $signal 0.7 gpu-run MODE(alone,resident) --device cpu --dir d::/ stay.wat 2>/dev/null
+>   echo $? $(ls d); done
+130 made
+143 made
+129 made
+$ timeout --preserve-status -s TERM 0.7 gpu-run --device cpu --tier interp stay.wat
+gpu-run: stay.wat: ended by SIGTERM
+   0: _start (0x7b)
+[143]
+$ (trap '' HUP; timeout --preserve-status -s HUP 0.3 gpu-run --device cpu --timeout 600ms stay.wat 2>&1 | head -1)
+gpu-run: stay.wat: timeout: not done in time; --timeout gives it more
+
+# Output that cannot be written loses no files.
+$ cat > print.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "path_open"
+>     (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "made")
+>   (data (i32.const 16) "\00\04\00\00\00\04\00\00")
+>   (func (export "_start") (local $i i32)
+>     (drop (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 4)
+>       (i32.const 1) (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 32)))
+>     (memory.fill (i32.const 1024) (i32.const 46) (i32.const 1024))
+>     (loop $more
+>       (drop (call $write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 32)))
+>       (br_if $more (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 300))))))
+> END
+> rm -rf d; mkdir d; gpu-run MODE(alone,resident) --device cpu --dir d::/ print.wat 2>/dev/null >/dev/full; echo $? $(ls d)
+1 made
+$ gpu-run --device cpu --report r.json --dir d::/ print.wat >/dev/full; grep -o '"others":{[^}]*}' r.json
+gpu-run: print.wat: cannot write to standard output: No space left on device
+"others":{"failed":1}
+
+# What many write goes to the host while they run, and is all there in the end.
+$ for size in 1 4KiB 1MiB; do gpu-run --device cpu -q --output-buffer $size --instances 2 --each --dir d::/ print.wat | wc -c; done
+614400
+614400
+614400
+$ TMPDIR=/nowhere gpu-run --device cpu -q --instances 2 --dir d::/ print.wat | wc -c; echo ${PIPESTATUS[0]}
+gpu-run: cannot keep output of processes in /nowhere: No such file or directory; TMPDIR names another folder
+0
+1
+
+# A fault of a child is told, though its parent may not ask.
+$ cat > parent.wat <<'END'
+> (module
+>   (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+>   (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "child\00")
+>   (func (export "_start")
+>     (drop (call $spawn (i32.const 0) (i32.const 5) (i32.const 0) (i32.const 6)
+>       (i32.const 0) (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 64)))
+>     (drop (call $wait (i32.const -1) (i32.const 0) (i32.const 64) (i32.const 128)))))
+> END
+> echo '(module (func $f unreachable) (func (export "_start") (call $f)))' > trap.wat
+> gpu-run --device cpu --tier interp --program child=trap.wat --resident parent.wat
+gpu-run: child, process 2: trap: unreachable in f at 0x1f
+$ gpu-run MODE(resident) --device cpu --program child=trap.wat parent.wat
+$ gpu-run --resident --device cpu --fuel 1000 --program child=<(echo '(module (func (export "_start") (loop (br 0))))') parent.wat
+gpu-run: child, process 2: out of fuel in $0 at 0x1e
+
+# System calls of a machine's processes are traced as those of others.
+$ gpu-run --resident --device cpu --trace --program child=wait.wat parent.wat
+x
+
+# Who has waited goes before those who never yield: 20 children one after another beside a thousand of these.
+$ cat > spawner.wat <<'END'
+> (module
+>   (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+>   (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
+>   (import "gpu" "kill" (func $kill (param i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "hog\00")
+>   (data (i32.const 8) "nop\00")
+>   (func $start (param $name i32) (param $pid i32)
+>     (if (call $spawn (local.get $name) (i32.const 3) (local.get $name) (i32.const 4)
+>       (i32.const 0) (i32.const 0) (i32.const 0) (i32.const -1) (local.get $pid)) (then unreachable)))
+>   (func (export "_start") (local $i i32)
+>     (loop $hogs
+>       (call $start (i32.const 0) (i32.add (i32.const 1024) (i32.shl (local.get $i) (i32.const 2))))
+>       (br_if $hogs (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
+>     (local.set $i (i32.const 0))
+>     (loop $nops
+>       (call $start (i32.const 8) (i32.const 64))
+>       (drop (call $wait (i32.load (i32.const 64)) (i32.const 0) (i32.const 68) (i32.const 128)))
+>       (br_if $nops (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))
+>     (local.set $i (i32.const 0))
+>     (loop $kills
+>       (drop (call $kill (i32.load offset=1024 (i32.shl (local.get $i) (i32.const 2))) (i32.const 9)))
+>       (br_if $kills (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))))
+> END
+> echo '(module (func (export "_start") (loop (br 0))))' > hog.wat
+> echo '(module (func (export "_start")))' > nop.wat
+> timeout 15 gpu-run --resident --device cpu --program hog.wat --program nop.wat spawner.wat
