@@ -12,7 +12,8 @@
 // changes something gets copies of its own, of the file and of the directories on the way to it;
 // what lies outside the heap is the base's. A directory's entries are in the order of
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
-// contents are blocks of file_block bytes by way of a table of handles; 0 stands for zeros or, in
+// contents are blocks of file_block bytes (the only block of a small file of the base may be as short
+// as the file) by way of a table of handles; 0 stands for zeros or, in
 // a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in
 // both; so does what lies past the table's end. A table has at most table_blocks handles: a file
 // with more has node_is_deep, and a table of such tables, where 0 stands for zeros.

@@ -181,7 +181,8 @@ Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
 }
 
 // The content's blocks. Of a file those of zeros are left out. A stream has no holes, and its last
-// block is as short as what is in it: nobody copies it to write there.
+// block is as short as what is in it: nobody copies it to write there. So is the only block of a
+// small file: there may be very many, and who copies one makes a whole block of it.
 Result<void> ImageBuilder::place_blocks(std::span<const u8> content, Node& node) {
     const bool is_stream = node.kind == NodeKind::stream;
     std::vector<Handle> table((content.size() + file_block - 1) / file_block);
@@ -189,7 +190,8 @@ Result<void> ImageBuilder::place_blocks(std::span<const u8> content, Node& node)
         std::span<const u8> block = content.subspan(
             i * file_block, std::min<u64>(file_block, content.size() - i * file_block));
         if (!is_stream && is_zero(block)) continue;
-        table[i] = TRY(allocate(is_stream ? block.size() : file_block));
+        const bool is_short = is_stream || table.size() == 1;
+        table[i] = TRY(allocate(is_short ? block.size() : file_block));
         write(u64{table[i]} << handle_shift, block.data(), block.size());
     }
     return place_table(table, node);

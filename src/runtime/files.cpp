@@ -67,6 +67,18 @@ void remove_copy(const Owner& owner, Handle copy) {
     owner.files->copy_count--;
 }
 
+// The only block of a small file of the base is as short as the file. A copy may grow, so it gets a
+// whole one. False: no memory.
+bool own_short_block(const Process& p, Node* node) {
+    if (node->kind != NodeKind::file || node->content_count != 1 || node->size >= file_block ||
+        node->flags & (node_is_cold | node_is_deep))
+        return true;
+    Handle& block = *at_handle<Handle>(p, node->content);
+    if (block <= zero_block) return true;
+    block = take_copy(p, file_block, at_handle<u8>(p, block), node->size);
+    return block != 0;
+}
+
 Handle copy_node(const Owner& owner, Handle from) {
     const Process& p = owner.p;
     const Node* source = node_at(p, from);
@@ -80,7 +92,8 @@ Handle copy_node(const Owner& owner, Handle from) {
     u64 used = source->content_count * element, size = used > least_block ? used : least_block;
     const bool is_cold = (source->flags & (node_is_cold | node_is_deep)) == node_is_cold;
     node->content = take_copy(p, size, at_handle<u8>(p, source->content), is_cold ? 0 : used);
-    if (node->content == 0) {
+    if (node->content == 0 || !own_short_block(p, node)) {
+        give_block(p, node->content, size);
         give_block(p, made, sizeof(Node));
         return 0;
     }

@@ -175,8 +175,9 @@ struct Memory {
                 EXPECT_TRUE(read) << read.error().message;
                 all.append(read->begin(), read->end());
             } else {
-                all += block ? text(u64{block} << handle_shift, file_block)
-                             : std::string(file_block, '\0');
+                u64 size = std::min(file_block, at.size - i * file_block);
+                all += block ? text(u64{block} << handle_shift, size) : std::string(size, '\0');
+                all.resize((i + 1) * file_block);
             }
         }
         EXPECT_EQ(all.size(), (at.size + file_block - 1) / file_block * file_block);
