@@ -306,7 +306,7 @@ enum class MessageKind : u16 {
     input_end,     // StreamBytes: no more will come
     output_end,    // StreamBytes: nobody reads it any more
     ping,          // Ping
-    block,         // BlockAnswer, then file_block bytes: of a cold file
+    block,         // BlockAnswer, then file_block bytes: of a cold file; or, of whole_file, none
     // To the host.
     program_ready,  // ProgramNumber
     spawned,        // SpawnAnswer
@@ -368,8 +368,9 @@ struct Ping {
 struct BlockRequest {
     u32 task;
     Handle node;
-    u64 block;
+    u64 block;  // of the base's node, or whole_file
 };
+inline constexpr u64 whole_file = ~u64{0};  // the process's own node is to be written through
 struct BlockAnswer {
     u32 task;
     u32 error;

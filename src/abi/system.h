@@ -179,6 +179,7 @@ enum class Request : u32 {
     output,  // standard output or error is to be taken away
     block,   // request_node's block request_at
     call,    // host function request_at, as HostCallBlock request_node says
+    sync,    // file request_node is to be written through to the host
     // Of the resident machine, with ThreadState::blocked: the call is made again afterwards.
     time,       // thread_wait_until
     pipe_data,  // of pipe request_node

@@ -8,6 +8,7 @@
 
 #include "abi/system.h"
 #include "base/format.h"
+#include "base/notes.h"
 #include "host/console.h"
 #include "host/harvest.h"
 
@@ -150,6 +151,7 @@ private:
         switch (me.request) {
             case Request::input: return bring_input(me);
             case Request::block:
+            case Request::sync:
             case Request::call: {
                 SoleProcess sole(store_.space(), block_);
                 TRY(all_.fulfil(sole, options_.host_functions, {}));

@@ -13,6 +13,7 @@
 #include "base/notes.h"
 #include "device/slot_layout.h"
 #include "engine/images.h"
+#include "engine/program.h"
 #include "host/harvest.h"
 
 namespace gpurun::engine {
@@ -397,6 +398,7 @@ void Resident::pump() {
 Result<bool> Resident::goes_on() {
     if (!TRY(machine_->has_parked())) return true;
     TRY(take_messages());  // its last ones
+    TRY(sync_files());
     if (wants_pause_) {
         std::unique_lock lock(mutex_);
         is_paused_ = true;
@@ -405,6 +407,9 @@ Result<bool> Resident::goes_on() {
         is_paused_ = false;
     }
     if (is_stopping_) return false;
+    // It may have parked to have files synced. Who wants it to park says so before asking for it.
+    mailbox_->set_stop(stop_none);
+    if (wants_pause_ || is_stopping_) mailbox_->set_stop(stop_park);
     launches_++;
     TRY(machine_->launch());
     return true;
@@ -428,7 +433,13 @@ Result<void> Resident::take_messages() {
 Result<void> Resident::handle(const host::Message& message) {
     if (message.kind == MessageKind::output) return handle_output(message);
     if (message.kind == MessageKind::record) return handle_record(message.as<DebugRecord>());
-    if (message.kind == MessageKind::want_block) return bring_block(message.as<BlockRequest>());
+    if (message.kind == MessageKind::want_block) {
+        const auto wanted = message.as<BlockRequest>();
+        if (wanted.block != whole_file) return bring_block(wanted);
+        syncs_.push_back(wanted);
+        mailbox_->set_stop(stop_park);
+        return {};
+    }
     std::lock_guard lock(mutex_);
     switch (message.kind) {
         case MessageKind::program_ready: {
@@ -540,6 +551,35 @@ Result<void> Resident::bring_block(const BlockRequest& wanted) {
     const u8* head = reinterpret_cast<const u8*>(&answer);
     return post({MessageKind::block, std::vector<u8>(head, head + sizeof answer), std::move(body),
                  0, file_block});
+}
+
+// Writes files through for tasks that wait for it. The machine is parked, so its memory is the
+// host's to read.
+Result<void> Resident::sync_files() {
+    std::vector<BlockRequest> wanted;
+    {
+        std::lock_guard lock(taking_);
+        wanted.swap(syncs_);
+    }
+    if (wanted.empty()) return {};
+    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
+    if (system.machine > system_->size() - sizeof(MachineHeader))
+        return Error{"system memory is damaged: the machine's tables"};
+    const MachineHeader header = TRY(read_value<MachineHeader>(*system_, system.machine));
+    for (const BlockRequest& request : wanted) {
+        BlockAnswer answer{};
+        answer.task = request.task;
+        answer.node = request.node;
+        answer.block = request.block;
+        if (header.kept_files != 0) {
+            Result<void> written = sync_file(*system_, header.kept_files, request.node, *image_);
+            if (!written) note(written.error().message);
+            answer.error = written ? 0 : u32(wasi::Errno::io);
+        }
+        const u8* head = reinterpret_cast<const u8*>(&answer);
+        TRY(post({MessageKind::block, std::vector<u8>(head, head + sizeof answer), {}, 0, 0}));
+    }
+    return {};
 }
 
 // ---- waiting -----------------------------------------------------------------------

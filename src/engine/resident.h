@@ -206,6 +206,7 @@ private:
     Result<void> handle_record(const DebugRecord& record);
     Result<void> handle_taken(const StreamBytes& taken);
     Result<void> bring_block(const BlockRequest& wanted);
+    Result<void> sync_files();
     Result<void> feed();
     Result<bool> feed(u32 number, Stream& stream);
     Result<bool> goes_on();
@@ -233,6 +234,7 @@ private:
     // Whoever takes messages handles them, so that they stay in their order.
     std::mutex taking_;
     std::optional<Error> taking_failed_;  // there will be no more
+    std::vector<BlockRequest> syncs_;     // for when it has parked
 
     // Its own: who sends. What waits for room goes before what comes later.
     std::mutex sending_;

@@ -5,8 +5,10 @@
 #include <cstddef>
 
 #include "base/format.h"
+#include "base/notes.h"
 #include "engine/value.h"
 #include "host/harvest.h"
+#include "host/write_through.h"
 #include "translate/translate.h"
 
 namespace gpurun::engine {
@@ -135,8 +137,22 @@ Result<void> System::fulfil(device::WaitingProcess& process,
     ProcessBlock me = TRY(read_value<ProcessBlock>(*memory_, at));
     if (me.request == Request::block) return bring_block(me, at);
     if (me.request == Request::call) return call_host(process, me, functions);
+    if (me.request == Request::sync) {
+        Result<void> written = sync_file(*memory_, process.block(), me.request_node, *image_);
+        if (written) return {};
+        note(written.error().message);
+        return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
+    }
     if (me.request == Request::output) return drain(process.id(), process.block(), take);
     return {};
+}
+
+Result<void> sync_file(SystemMemory& memory, Handle process, Handle node,
+                       const host::SystemImage& image) {
+    auto read = [&](u64 offset, std::span<u8> bytes) { return memory.read(offset, bytes); };
+    TRY(host::write_through(read, memory.size(), process, node, image));
+    const u64 flags = offset_of(node) + offsetof(Node, flags);
+    return write_value<u32>(memory, flags, TRY(read_value<u32>(memory, flags)) & ~node_is_changed);
 }
 
 Result<void> System::drain(u32 process, Handle block, const TakeOutput& take) {

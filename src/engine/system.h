@@ -39,6 +39,10 @@ Result<Leavings> harvest(std::unique_ptr<device::SystemMemory> memory,
 // changed files from being written; nothing is to be done for a process without a block.
 std::optional<Error> write_back(const Leavings& left, Handle block);
 
+// Writes a file of a process through to the host (host/write_through.h). Nothing runs meanwhile.
+Result<void> sync_file(device::SystemMemory& memory, Handle process, Handle node,
+                       const host::SystemImage& image);
+
 // Takes output of a process, by its number in the launch: standard output (1) or standard error
 // (2). Returns false if nobody reads it any more.
 using TakeOutput = std::function<Result<bool>(u32 process, int stream, std::string_view bytes)>;

@@ -87,6 +87,7 @@ struct SystemImage::ColdFiles {
         u32 preopen;
         std::string path;
         u64 size;
+        File held;  // open if its path leads elsewhere by now
     };
     std::vector<Entry> entries;
     // The file that was read last stays open.
@@ -523,7 +524,7 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
         node.flags = node_is_cold;
         node.size = size;
         node.host_id = u32(image_.cold_->entries.size());
-        image_.cold_->entries.push_back({preopen_, directory.path + name, size});
+        image_.cold_->entries.push_back({preopen_, directory.path + name, size, File()});
         TRY(place_table(std::vector<Handle>((size + file_block - 1) / file_block), node));
     }
     Handle handle = TRY(allocate(sizeof node));
@@ -555,7 +556,8 @@ Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string
     return handle;
 }
 
-SystemImage::SystemImage() : cold_(std::make_unique<ColdFiles>()) {}
+SystemImage::SystemImage()
+    : cold_(std::make_unique<ColdFiles>()), written_(std::make_unique<WrittenThrough>()) {}
 SystemImage::SystemImage(SystemImage&&) noexcept = default;
 SystemImage& SystemImage::operator=(SystemImage&&) noexcept = default;
 SystemImage::~SystemImage() = default;
@@ -598,16 +600,24 @@ Result<void> SystemImage::read_cold(u32 host_id, u64 offset, std::span<u8> to) c
         return Error{format("cannot read '%s' below '%s': %s", entry.path.c_str(),
                             mounts_[entry.preopen].host_path.c_str(), reason(errno).c_str())};
     };
-    if (!cold_->open_file || cold_->open_id != host_id) {
+    if (!entry.held && (!cold_->open_file || cold_->open_id != host_id)) {
         cold_->open_file = open_regular(directories_[entry.preopen].get(), entry.path);
         cold_->open_id = host_id;
         if (!cold_->open_file) return fail();
     }
+    const File& file = entry.held ? entry.held : cold_->open_file;
     u64 wanted = offset < entry.size ? std::min<u64>(to.size(), entry.size - offset) : 0;
-    std::optional<u64> got = read_at(cold_->open_file.get(), offset, to.first(wanted));
+    std::optional<u64> got = read_at(file.get(), offset, to.first(wanted));
     if (!got) return fail();
     std::fill(to.begin() + s64(*got), to.end(), u8{0});
     return {};
+}
+
+void SystemImage::hold_cold(u32 preopen, const std::string& path) const {
+    std::lock_guard lock(cold_->mutex);
+    for (ColdFiles::Entry& entry : cold_->entries)
+        if (entry.preopen == preopen && entry.path == path && !entry.held)
+            entry.held = open_regular(directories_[preopen].get(), path);
 }
 
 }  // namespace gpurun::host

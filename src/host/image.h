@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "host/files.h"
 #include "host/transaction.h"
+#include "host/write_through.h"
 
 namespace gpurun::host {
 
@@ -91,6 +92,9 @@ public:
         return file_systems_[preopen];
     }
 
+    // One launch has one thread that writes.
+    WrittenThrough& written() const { return *written_; }
+
     // What the tool may want to warn about.
     u32 skipped_names() const { return skipped_names_; }  // names and links that are not UTF-8
     u32 unreadable() const { return unreadable_; }        // files and directories
@@ -100,6 +104,8 @@ public:
     Result<std::vector<u8>> read_block(u32 host_id, u64 block) const;  // file_block bytes
     // Past the end that the file had when the image was made are zeros.
     Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
+    // Keeps what a path leads to now for read_cold, before it leads to something else.
+    void hold_cold(u32 preopen, const std::string& path) const;
 
 private:
     friend class ImageBuilder;
@@ -113,6 +119,7 @@ private:
     std::vector<std::vector<std::string>> file_systems_;
     u32 skipped_names_ = 0, unreadable_ = 0;
     std::unique_ptr<ColdFiles> cold_;
+    std::unique_ptr<WrittenThrough> written_;
 };
 
 }  // namespace gpurun::host

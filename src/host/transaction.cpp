@@ -181,7 +181,7 @@ int Executor::parent(std::string_view folder, bool makes_missing) {
 
 void Executor::place(const Row& row) {
     auto [folder, name] = split_path(row.path);
-    const std::string staged = std::to_string(row.staged);
+    const std::string staged = staged_name(row.staged);
     int to = parent(folder, true);
     if (to >= 0)
         return give_name(folder_, staged, to, std::string(name),
@@ -529,6 +529,8 @@ std::string conflict_name(std::string_view name, u32 number) {
     while (kept < name.size() && kept > 0 && (u8(name[kept]) & 0xc0) == 0x80) kept--;
     return std::string(name.substr(0, kept)) + ending;
 }
+
+std::string staged_name(u64 number) { return format("%08llu", Number(number)); }
 
 bool rename_new(int from, const std::string& old_name, int to, const std::string& new_name) {
     if (renameat2(from, old_name.c_str(), to, new_name.c_str(), RENAME_NOREPLACE) == 0) return true;

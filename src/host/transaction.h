@@ -123,6 +123,8 @@ Result<void> recover(int directory, const std::string& shown);
 std::string manifest_of(const std::vector<Row>& rows);
 Result<std::vector<Row>> parse_manifest(std::string_view text);
 
+// The name of number `number` in the staging folder.
+std::string staged_name(u64 number);
 // A name beside `name` for what cannot have it: NAME.gpu-run-conflict-N.
 std::string conflict_name(std::string_view name, u32 number);
 // Renames unless something has the name. False: errno says why, EEXIST if something has.

@@ -15,135 +15,14 @@
 
 #include "base/format.h"
 #include "host/harvest.h"
+#include "host/maker.h"
 #include "host/transaction.h"
 
 namespace gpurun::host {
 namespace {
 
-timespec time_of(u64 nanoseconds) {
-    return {time_t(nanoseconds / 1'000'000'000), long(nanoseconds % 1'000'000'000)};
-}
-
 bool is_removal(const Change& change) {
     return change.kind == ChangeKind::remove_file || change.kind == ChangeKind::remove_directory;
-}
-
-// Whether a symbolic link in `folder` could lead out of the mount: by an absolute path, by more
-// ".." than the folder is deep, or by a ".." after a name. That name may become a link to anywhere
-// later; without such names a path is within the mount at every step, whatever the others become.
-bool leads_out(std::string_view folder, std::string_view text) {
-    s64 depth = folder.empty() ? 0 : 1 + std::count(folder.begin(), folder.end(), '/');
-    if (text.starts_with('/')) return true;
-    for (bool has_name = false; !text.empty();) {
-        std::string_view name = text.substr(0, text.find('/'));
-        text.remove_prefix(std::min(text.size(), name.size() + 1));
-        if (name == ".." && (has_name || --depth < 0)) return true;
-        has_name |= !name.empty() && name != "." && name != "..";
-    }
-    return false;
-}
-
-// Makes what a process left, under a name that is free.
-class Maker {
-public:
-    // `syncs`: each file and directory by itself.
-    Maker(Arena arena, const SystemImage& image, bool syncs)
-        : arena_(arena), image_(image), syncs_(syncs) {}
-
-    Result<void> make_file(const Change& change, int directory, const std::string& name) const;
-    Result<void> make_symlink(const Change& change, int directory, const std::string& name) const;
-    // What a directory gets last, when all that is in it has been made.
-    void finish_directory(const Change& change, int directory) const;
-    Result<void> check_name(const Change& change) const;
-
-private:
-    Result<void> write_content(int file, Content& content) const;
-    const HostFile* source_of(const Change& change, const Node& node) const;
-
-    Arena arena_;
-    const SystemImage& image_;
-    bool syncs_;
-};
-
-Result<void> Maker::check_name(const Change& change) const {
-    if (split_path(change.path).second == staging_name)
-        return Error{"gpu-run keeps that name for itself"};
-    return {};
-}
-
-// Whose owner and mode a thing has: of what it is a copy of, or of what it takes the name of.
-const HostFile* Maker::source_of(const Change& change, const Node& node) const {
-    const bool is_base = offset_of(change.node) < image_.base_end();
-    const HostFile* source = image_.host_file(is_base ? change.node : node.origin);
-    if (!source && change.base) source = image_.host_file(change.base);
-    const bool is_directory = node.kind == NodeKind::directory;
-    if (source && S_ISDIR(source->mode) == is_directory && !S_ISLNK(source->mode)) return source;
-    return nullptr;
-}
-
-// Gives what the system allows. Bits beyond those of reading, writing and executing are not for a
-// program to give its own contents.
-bool set_attributes(int file, const HostFile& source, u32 more) {
-    if (fchown(file, source.owner, source.group) != 0) (void)!fchown(file, -1, source.group);
-    return fchmod(file, (source.mode & 0777) | more) == 0;
-}
-
-Result<void> Maker::write_content(int file, Content& content) const {
-    auto fail = [] { return Error{reason(errno)}; };
-    u64 end = 0;
-    for (u64 i = content.next_block(0); i < content.block_count(); i = content.next_block(i + 1)) {
-        Arena block = TRY(content.block(i));
-        if (is_zero(block)) continue;
-        if (!write_at(file, i * file_block, block)) return fail();
-        end = i * file_block + block.size();
-    }
-    if (end != content.size() && ftruncate(file, off_t(content.size())) != 0) return fail();
-    timespec times[2] = {time_of(content.node().accessed), time_of(content.node().modified)};
-    futimens(file, times);  // some file systems have none
-    return {};
-}
-
-Result<void> Maker::make_file(const Change& change, int directory, const std::string& name) const {
-    Content content = TRY(Content::make(arena_, change.node, &image_));
-    const HostFile* source = source_of(change, content.node());
-    File file(openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                     source ? 0600 : 0644));
-    if (!file) return Error{reason(errno)};
-    Result<void> written = write_content(file.get(), content);
-    if (written && source && !set_attributes(file.get(), *source, 0))
-        written = Error{reason(errno)};
-    if (written && syncs_ && fsync(file.get()) != 0) written = Error{reason(errno)};
-    if (!file.close() && written) written = Error{reason(errno)};
-    if (!written) unlinkat(directory, name.c_str(), 0);
-    return written;
-}
-
-Result<void> Maker::make_symlink(const Change& change, int directory,
-                                 const std::string& name) const {
-    Node node = TRY(node_at(arena_, change.node));
-    std::string text(TRY(symlink_text(arena_, node)));
-    // An absolute link of the host means the same wherever it is.
-    bool is_hosts = offset_of(change.node) < image_.base_end() ||
-                    (node.origin && image_.host_file(node.origin));
-    bool is_allowed =
-        !leads_out(split_path(change.path).first, text) || (is_hosts && text.starts_with('/'));
-    if (text.empty() || text.find('\0') != text.npos || !is_allowed)
-        return Error{
-            "a symbolic link that leads out of the directory, or could once names have moved"};
-    if (symlinkat(text.c_str(), directory, name.c_str()) != 0) return Error{reason(errno)};
-    return {};
-}
-
-// The user can write there whatever it was like: else what is in it could not be moved.
-void Maker::finish_directory(const Change& change, int directory) const {
-    Result<Node> node = node_at(arena_, change.node);
-    File file(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!node || !file) return;
-    if (const HostFile* source = source_of(change, *node))
-        set_attributes(file.get(), *source, S_IRWXU);
-    timespec times[2] = {time_of(node->accessed), time_of(node->modified)};
-    futimens(file.get(), times);
-    if (syncs_) fsync(file.get());
 }
 
 // A directory of the host that is changed as a whole, with all that is to be done there.
@@ -204,7 +83,8 @@ private:
     void stage(const Change& change);
     Result<void> stage(const Change& change, int folder, const std::string& name);
     void add_row(const Change& change, u64 number);
-    Expected expected(Handle base) const;
+    Expected expected(const std::string& path, Handle base) const;
+    bool is_written(const Change& change) const;
     int staged_directory(const std::string& path);
     void fail(const Change& change, const char* what, const std::string& why) {
         problems_.add(format("cannot %s '%s' in '%s': %s", what, group_.path(change).c_str(),
@@ -236,7 +116,7 @@ int Planner::staged_directory(const std::string& path) {
 void Planner::stage() {
     std::vector<const Change*> directories;
     for (const Change* change : group_.changes) {
-        if (is_removal(*change)) continue;
+        if (is_removal(*change) || is_written(*change)) continue;
         stage(*change);
         if (change->kind == ChangeKind::make_directory) directories.push_back(change);
     }
@@ -257,7 +137,7 @@ void Planner::stage(const Change& change) {
     if (outer != staged_.end() && outer->second.empty()) return;  // told already
     const bool is_inner = outer != staged_.end();
     u64 number = is_inner ? 0 : site_.transaction()->next_number();
-    std::string staged = is_inner ? std::string(name) : std::to_string(number);
+    std::string staged = is_inner ? std::string(name) : staged_name(number);
     int directory = is_inner ? staged_directory(outer->second) : site_.transaction()->folder();
     Result<void> made = directory < 0 ? Error{reason(errno)} : stage(change, directory, staged);
     if (!made)
@@ -278,15 +158,30 @@ Result<void> Planner::stage(const Change& change, int folder, const std::string&
     return {};
 }
 
-Expected Planner::expected(Handle base) const {
+// What a name leads to unless others have changed it: what was written through, or the base's.
+Expected Planner::expected(const std::string& path, Handle base) const {
+    const WrittenThrough& written = image_.written();
+    if (auto found = written.files.find({group_.preopen, path}); found != written.files.end())
+        return {Expected::Kind::file, found->second.identity};
     const HostFile* file = base ? image_.host_file(base) : nullptr;
     if (!file) return {};
     if (S_ISDIR(file->mode)) return {Expected::Kind::directory, {}};
     return {Expected::Kind::file, file->identity};
 }
 
+// Whether the host has it already, as it is.
+bool Planner::is_written(const Change& change) const {
+    const WrittenThrough& written = image_.written();
+    if (change.kind == ChangeKind::make_directory)
+        return written.directories.contains({group_.preopen, change.path});
+    auto found = written.files.find({group_.preopen, change.path});
+    if (found == written.files.end() || found->second.node != change.node) return false;
+    Result<Node> node = node_at(arena_, change.node);
+    return node && !(node->flags & node_is_changed);
+}
+
 void Planner::add_row(const Change& change, u64 number) {
-    Row row{Row::Kind::place, group_.path(change), number, expected(change.base)};
+    Row row{Row::Kind::place, group_.path(change), number, expected(change.path, change.base)};
     const bool was_directory = row.expected.kind == Expected::Kind::directory;
     const bool is_other_kind = row.expected.kind != Expected::Kind::nothing &&
                                was_directory != (change.kind == ChangeKind::make_directory);
@@ -301,7 +196,7 @@ void Planner::remove() {
         Row row{Row::Kind::remove_directory, group_.path(*change)};
         if (change->kind == ChangeKind::remove_file) {
             row.kind = Row::Kind::remove;
-            row.expected = expected(change->node);
+            row.expected = expected(change->path, change->node);
             if (row.expected.kind != Expected::Kind::file) continue;
         }
         site_.removed.push_back(std::move(row));
@@ -412,31 +307,6 @@ void Divider::add(Group group) {
     for (auto& [prefix, part] : parts) add(std::move(part));
 }
 
-// Makes a directory unless there is one. False: errno says why.
-bool make_directory(int directory, const std::string& name) {
-    if (mkdirat(directory, name.c_str(), 0777) == 0) return true;
-    if (errno != EEXIST) return false;
-    struct stat info;
-    if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode))
-        return true;
-    errno = EEXIST;
-    return false;
-}
-
-// open_directory, which makes what is missing.
-File reach_directory(int root, std::string_view path) {
-    File at = open_directory(root, path);
-    if (at || errno != ENOENT) return at;
-    at = open_directory(root, "");
-    while (at && !path.empty()) {
-        std::string name(path.substr(0, path.find('/')));
-        path.remove_prefix(std::min(path.size(), name.size() + 1));
-        if (!is_name(name) || !make_directory(at.get(), name)) return File();
-        at = open_directory(at.get(), name);
-    }
-    return at;
-}
-
 // A name for a preopen's folder: its path in the program, with '_' for '/'.
 std::string folder_name(const std::string& guest_path) {
     std::string name;
@@ -469,6 +339,20 @@ File make_folder(const std::string& folder) {
         mkdir(folder.substr(0, at).c_str(), 0777);
     mkdir(folder.c_str(), 0777);
     return File(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// What was written through and is not there any more is removed too.
+void add_forgotten(std::vector<Change>& all, const WrittenThrough& written) {
+    std::set<WrittenThrough::Place> known;
+    for (const Change& change : all) known.emplace(change.preopen, change.path);
+    std::vector<Change> gone;
+    for (const auto& [place, file] : written.files)
+        if (!file.is_of_base && !known.contains(place))
+            gone.push_back({ChangeKind::remove_file, place.first, place.second, 0});
+    for (auto place = written.directories.rbegin(); place != written.directories.rend(); ++place)
+        if (!known.contains(*place))
+            gone.push_back({ChangeKind::remove_directory, place->first, place->second, 0});
+    all.insert(all.begin(), gone.begin(), gone.end());
 }
 
 // changes(), by preopen.
@@ -525,6 +409,7 @@ private:
 
 Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
     std::vector<Change> directories, all = TRY(changes(arena, process, &directories));
+    add_forgotten(all, image.written());
     ByPreopen parts = TRY(by_preopen(all, image));
     Problems problems;
     Divider divider(image, problems);

@@ -1,4 +1,5 @@
 // The fd_* calls that move no bytes of files.
+#include "runtime/machine.h"
 #include "runtime/system.h"
 
 namespace gpurun::rt {
@@ -58,6 +59,23 @@ Outcome filestat_set_size(Call& call, u32 fd, u64 size) {
     node->flags |= node_is_changed;
     node->modified = node->changed = realtime_ns(call.p);
     return call.done(Errno::success);
+}
+
+// Has the host write a changed file through, where it will write it back. Done when the call is
+// made again and the host has neither failed nor been asked in vain.
+Outcome sync_file(Call& call, const Descriptor& file) {
+    const SystemHeader& system = system_of(call.p);
+    const bool is_written_back = has_machine(call.p) ? system.keeps_files : system.is_live;
+    if (call.my->progress == 0) {
+        if (file.kind != DescriptorKind::file || is_base(call.p, file.node) || !is_written_back ||
+            !(node_at(call.p, file.node)->flags & node_is_changed))
+            return call.done(Errno::success);
+        call.my->progress = 1;
+        return call.ask_host(Request::sync, file.node, 0);
+    }
+    const bool has_failed = call.my->request_failed != 0;
+    call.my->request_failed = 0;
+    return call.done(has_failed ? Errno::io : Errno::success);
 }
 
 Outcome allocate_range(Call& call, u32 fd, u64 offset, u64 length) {
@@ -260,8 +278,10 @@ Outcome call_descriptor(Call& call, SystemCall which) {
             close_descriptor(call.owner(), fd);
             return call.done(Errno::success);
         case SystemCall::fd_datasync:
-            return finish(right_fd_datasync, [] { return Errno::success; });
-        case SystemCall::fd_sync: return finish(right_fd_sync, [] { return Errno::success; });
+        case SystemCall::fd_sync:
+            if (!allowed(which == SystemCall::fd_sync ? right_fd_sync : right_fd_datasync))
+                return call.done(Errno::notcapable);
+            return sync_file(call, *file);
         case SystemCall::fd_fdstat_get: return call.done(fdstat_get(call, *file, call.i32()));
         case SystemCall::fd_fdstat_set_flags: {
             u32 flags = call.i32();

@@ -1,4 +1,4 @@
-// What tasks of a machine want of the host: blocks of cold files.
+// What tasks of a machine want of the host: blocks of cold files, and files to be written through.
 //
 // A task that wants one is off its lane and in the queue `host_requests`. The mailbox warp takes it
 // from there, blocks it, and sends what it wants; when the answer comes it takes the task out of
@@ -16,6 +16,7 @@ inline BlockRequest request_of(const Machine& m, u32 index) {
     const Process p = place_of(m, index);
     const CallState* call = call_state(p);
     const Handle node = call->request_node;
+    if (call->request == Request::sync) return {index, node, whole_file};
     return {index, is_base(p, node) ? node : node_at(p, node)->origin, call->request_at};
 }
 

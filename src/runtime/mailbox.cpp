@@ -448,7 +448,8 @@ private:
         BlockAnswer answer;
         if (!read(head, at, answer)) return true;
         if (answer.task == 0 || answer.task >= m_.header->task_count ||
-            (answer.error == 0 && head.size != sizeof answer + file_block))
+            (answer.error == 0 && answer.block != whole_file &&
+             head.size != sizeof answer + file_block))
             return is_broken_ = true;
         if (lane_id() == 0) bring_block(answer);
         sync_warp();
@@ -458,6 +459,10 @@ private:
     void bring_block(const BlockAnswer& answer) {
         if (!take_asker(m_, answer)) return;
         CallState* call = call_state(place_of(m_, answer.task));
+        if (answer.block == whole_file) {
+            call->request_failed = answer.error != 0;
+            return make_ready(m_, answer.task);
+        }
         Handle* slot =
             answer.error == 0 ? slot_of(p_, node_at(p_, answer.node), answer.block) : nullptr;
         if (slot == nullptr) {

@@ -321,7 +321,7 @@ struct Recovery : Conflict {
     void leave(const std::string& manifest) {
         fs::create_directory(folder / host::staging_name);
         fs::permissions(folder / host::staging_name, fs::perms(0700));
-        folder.write(std::string(host::staging_name) + "/0", "staged");
+        folder.write(std::string(host::staging_name) + "/" + host::staged_name(0), "staged");
         if (!manifest.empty())
             folder.write(std::string(host::staging_name) + "/manifest", manifest);
     }
@@ -422,7 +422,7 @@ TEST_F(Recovery, WaitsForTheLiving) {
             Result<SystemImage> loaded = SystemImage::make(options_for(folder));
             _exit(loaded && fs::exists(folder / "new") ? 0 : 1);
         }
-        File staged(openat(live->folder(), "0", O_CREAT | O_WRONLY, 0600));
+        File staged(openat(live->folder(), host::staged_name(0).c_str(), O_CREAT | O_WRONLY, 0600));
         usleep(50'000);
         int status;
         EXPECT_EQ(waitpid(child, &status, WNOHANG), 0);

@@ -1,0 +1,40 @@
+// Makes files, directories and symbolic links of the host from what a process left.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "host/arena.h"
+#include "host/harvest.h"
+#include "host/image.h"
+
+namespace gpurun::host {
+
+// Makes what a process left, under a name that is free.
+class Maker {
+public:
+    // `syncs`: each file and directory by itself.
+    Maker(Arena arena, const SystemImage& image, bool syncs)
+        : arena_(arena), image_(image), syncs_(syncs) {}
+
+    Result<void> make_file(const Change& change, int directory, const std::string& name) const;
+    Result<void> make_symlink(const Change& change, int directory, const std::string& name) const;
+    // What a directory gets last, when all that is in it has been made.
+    void finish_directory(const Change& change, int directory) const;
+    Result<void> check_name(const Change& change) const;
+
+private:
+    Result<void> write_content(int file, Content& content) const;
+    const HostFile* source_of(const Change& change, const Node& node) const;
+
+    Arena arena_;
+    const SystemImage& image_;
+    bool syncs_;
+};
+
+// Makes a directory unless there is one. False: errno says why.
+bool make_directory(int directory, const std::string& name);
+// open_directory, which makes what is missing.
+File reach_directory(int root, std::string_view path);
+
+}  // namespace gpurun::host
