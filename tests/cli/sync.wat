@@ -1,4 +1,5 @@
-;; Appends a line to /log and syncs it, then exits with the error of that or, without one, never.
+;; Appends a line to /log, syncs it and writes it to standard output too, then runs for ever. Exits
+;; with the first error.
 (module
   (import "wasi_snapshot_preview1" "path_open"
     (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
@@ -17,4 +18,5 @@
     (call $check (call $write (i32.load (i32.const 300)) (i32.const 400) (i32.const 1)
       (i32.const 408)))
     (call $check (call $sync (i32.load (i32.const 300))))
+    (call $check (call $write (i32.const 1) (i32.const 400) (i32.const 1) (i32.const 408)))
     (loop (br 0))))
