@@ -163,8 +163,11 @@ public:
     }
     void end_update(const Operation& what, void* address, u32 size, u64 old, u64 now, bool writes,
                     Site site) {
-        if (writes && is_modelled(address)) {
-            memory_->update(number(), address, size, now, what.order, what.scope);
+        if (is_modelled(address)) {
+            if (writes)
+                memory_->update(number(), address, size, now, what.order, what.scope);
+            else
+                memory_->leave(number(), address, size);
             look_for_races(site);
         } else if (old != now) {
             std::memcpy(address, &now, size);

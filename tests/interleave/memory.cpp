@@ -126,6 +126,15 @@ void WeakMemory::learn(u32 actor, const Message& message, Order order) {
     join(me.to_acquire, message.known);
 }
 
+u64 WeakMemory::read(u32 actor, const Location& location, Order order, Scope scope, u32 age) {
+    const u16 time = u16(location.latest - age);
+    const Message& message = location.messages[time % window];
+    check_scope(actor, location, message, scope);
+    u16& mine = actors_[actor].now.view[number_of(location)];
+    mine = std::max(mine, time);
+    learn(actor, message, order);
+    return value_of(location, message);
+}
 u64 WeakMemory::load(u32 actor, const void* address, u32 size, Order order, Scope scope,
                      bool is_stale, u32 age) {
     if (is_stale && is_other_word(address, size)) {
@@ -133,16 +142,9 @@ u64 WeakMemory::load(u32 actor, const void* address, u32 size, Order order, Scop
         std::memcpy(&value, address, size);
         return value;
     }
-    Location& location = locate(address, size);
-    const u32 number = number_of(location);
+    const Location& location = locate(address, size);
     if (!is_stale) check_atomic(actor, location.offset, size, true, false);
-    const u16 time = u16(location.latest - age);
-    const Message& message = location.messages[time % window];
-    check_scope(actor, location, message, scope);
-    Actor& me = actors_[actor];
-    me.now.view[number] = std::max(me.now.view[number], time);
-    learn(actor, message, order);
-    return value_of(location, message);
+    return read(actor, location, order, scope, age);
 }
 
 WeakMemory::Message& WeakMemory::add_message(u32 actor, u32 number, Location& location, u64 value,
@@ -182,7 +184,12 @@ void WeakMemory::store(u32 actor, void* address, u32 size, u64 value, Order orde
 }
 
 u64 WeakMemory::read_latest(u32 actor, void* address, u32 size, Order order, Scope scope) {
-    return load(actor, address, size, order, scope, false, 0);
+    const Location& location = locate(address, size);
+    check_atomic(actor, location.offset, size, false, false);
+    return read(actor, location, order, scope, 0);
+}
+void WeakMemory::leave(u32 actor, void* address, u32 size) {
+    check_atomic(actor, locate(address, size).offset, size, true, false);
 }
 // Whoever acquires it acquires what the message before it released, too.
 void WeakMemory::update(u32 actor, void* address, u32 size, u64 value, Order order, Scope scope) {
@@ -234,8 +241,12 @@ void WeakMemory::plain(u32 actor, const void* address, usize size, bool is_write
         }
         if (!knows(actor, word.writer, word.write_epoch))
             race(actor, word.writer, i, is_write ? "writes after a write" : "reads after a write");
+        // Who has seen the last store of all that there were overwrites it.
+        const bool has_seen_stores =
+            is_write && word.location != 0 &&
+            actors_[actor].now.view[word.location - 1] == locations_[word.location - 1].latest;
         for (u32 other = 0; other < actor_count_; other++) {
-            if (!knows(actor, other, word.atomic_writes[other]))
+            if (!has_seen_stores && !knows(actor, other, word.atomic_writes[other]))
                 race(actor, other, i, is_write ? "writes after a store" : "reads after a store");
             if (!is_write) continue;
             if (!knows(actor, other, word.reads[other]))

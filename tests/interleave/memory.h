@@ -39,9 +39,10 @@ public:
     u64 load(u32 actor, const void* address, u32 size, Order order, Scope scope, bool is_stale,
              u32 age);
     void store(u32 actor, void* address, u32 size, u64 value, Order order, Scope scope);
-    // Returns the latest value. `update`, if that is to be replaced, follows at once.
+    // Returns the latest value. `update`, if that is to be replaced, or `leave` follows at once.
     u64 read_latest(u32 actor, void* address, u32 size, Order order, Scope scope);
     void update(u32 actor, void* address, u32 size, u64 value, Order order, Scope scope);
+    void leave(u32 actor, void* address, u32 size);
     void fence(u32 actor, Fence kind);
     void plain(u32 actor, const void* address, usize size, bool is_write);
 
@@ -98,6 +99,7 @@ private:
     bool is_other_word(const void* address, u32 size);
     u16 oldest(const Actor& actor, u32 number, const Location& location) const;
     Message& add_message(u32 actor, u32 number, Location& location, u64 value, Scope scope);
+    u64 read(u32 actor, const Location& location, Order order, Scope scope, u32 age);
     void release_by(u32 actor, Message& message, Order order);
     void learn(u32 actor, const Message& message, Order order);
     void join(Knowledge& to, const Knowledge& from) const;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -181,7 +182,7 @@ std::string caught_by(const Mutant& mutant, Weak most) {
     return hunting.caught_by;
 }
 
-// GPURUN_MUTANTS: "all", or a part of them, "0/2" and "1/2".
+// GPURUN_MUTANTS: a part of them, "0/2" or "1/2", or those of a line, "wait.h:93".
 TEST(Mutants, AreCaughtOrListed) {
     const fs::path source = std::getenv("GPURUN_SOURCE") ? std::getenv("GPURUN_SOURCE") : ".";
     const auto all = find_mutants(source / "src/runtime");
@@ -200,13 +201,17 @@ TEST(Mutants, AreCaughtOrListed) {
     u32 tried = 0, caught = 0, listed = 0;
     for (u32 i = 0; i < all.size(); i++) {
         const auto& [mutant, key] = all[i];
-        if (is_short ? i % short_step != 0 || list.contains(key) : i % parts != part) continue;
+        const std::string place = mutant.file + ":" + std::to_string(mutant.line);
+        const bool is_wanted = is_short                              ? i % short_step == 0
+                               : std::strchr(wanted, ':') != nullptr ? place == wanted
+                                                                     : i % parts == part;
+        if (!is_wanted || (is_short && list.contains(key))) continue;
         tried++;
         const std::string by =
             caught_by(mutant, is_short ? Weak{.preemptions = 1, .stale_loads = 1}
                                        : Weak{.preemptions = 4, .stale_loads = 2});
         const bool is_listed = list.contains(key);
-        std::printf("%s:%u: %s: %s\n", mutant.file.c_str(), mutant.line, key.c_str(),
+        std::printf("%s: %s: %s\n", place.c_str(), key.c_str(),
                     !by.empty() ? by.c_str()
                     : is_listed ? "listed"
                                 : "NOT CAUGHT");
