@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdio>
 
 #include "runtime/platform.h"
@@ -206,6 +207,170 @@ TEST(Explorer, NoticesWaysWithoutAnEnd) {
     show("who takes back what it added", found);
     EXPECT_FALSE(found.failure);
     EXPECT_GT(found.cycles, 0u);
+}
+
+// ---- weak orders -------------------------------------------------------------------
+
+// Two words and what actors read of them.
+struct Litmus {
+    u32 x, y, data;
+    u32 read[4];  // the test's own
+};
+using Acts = std::vector<Scenario<Litmus>::Act>;
+
+// Whether some execution ends with all that was read so, as `wanted` says.
+bool can_be(Acts actors, void (*must_not_be)(Litmus&), u32 stale_loads = 2, u32 host = 0) {
+    ExploreOptions options;
+    options.stale_loads = stale_loads;
+    const Exploration found = explore(Scenario<Litmus>{.begin = {},
+                                                       .actors = std::move(actors),
+                                                       .at_end = must_not_be,
+                                                       .watched = offsetof(Litmus, read),
+                                                       .host = host},
+                                      options);
+    if (found.failure) std::printf("%s\n", found.to_string().c_str());
+    return found.failure.has_value();
+}
+
+enum class Between { nothing, acq_rel, seq_cst };
+template <u32 Litmus::* mine, u32 Litmus::* other, u32 result, Between between>
+void store_and_load(Litmus& s) {
+    store_shared(&(s.*mine), 1u);
+    if (between == Between::acq_rel) release_fence();
+    if (between == Between::seq_cst) atomic_fence();
+    s.read[result] = load_shared(&(s.*other));
+}
+void one_sees_the_other(Litmus& s) { REQUIRE(s.read[0] + s.read[1] != 0); }
+
+TEST(WeakOrders, StoresMayBeLate) {
+    constexpr auto x = &Litmus::x, y = &Litmus::y;
+    EXPECT_TRUE(can_be(
+        {store_and_load<x, y, 0, Between::nothing>, store_and_load<y, x, 1, Between::nothing>},
+        one_sees_the_other));
+    EXPECT_TRUE(can_be(
+        {store_and_load<x, y, 0, Between::seq_cst>, store_and_load<y, x, 1, Between::acq_rel>},
+        one_sees_the_other));
+    EXPECT_FALSE(can_be(
+        {store_and_load<x, y, 0, Between::seq_cst>, store_and_load<y, x, 1, Between::seq_cst>},
+        one_sees_the_other));
+    // Without old values there are none to be late.
+    EXPECT_FALSE(can_be(
+        {store_and_load<x, y, 0, Between::nothing>, store_and_load<y, x, 1, Between::nothing>},
+        one_sees_the_other, 0));
+}
+
+// A message: y says that x, or data, is there.
+template <bool releases>
+void send(Litmus& s) {
+    store_relaxed(&s.x, 1u);
+    s.data = 7;
+    releases ? store_shared(&s.y, 1u) : store_relaxed(&s.y, 1u);
+}
+void send_by_fence(Litmus& s) {
+    store_relaxed(&s.x, 1u);
+    s.data = 7;
+    release_fence();
+    store_released(&s.y, 1u);
+}
+void pass_on(Litmus& s) { fetch_add(&s.y, 2u); }
+template <bool acquires, bool is_plain>
+void receive(Litmus& s) {
+    s.read[0] = acquires ? load_shared(&s.y) : load_relaxed(&s.y);
+    if ((s.read[0] & 1) == 0) return;
+    s.read[1] = is_plain ? s.data : load_relaxed(&s.x);
+    if (is_plain) REQUIRE(s.read[1] == 7);
+}
+void receive_by_fence(Litmus& s) {
+    if ((load_relaxed(&s.y) & 1) == 0) return;
+    acquire_fence();
+    REQUIRE(s.data == 7 && load_relaxed(&s.x) == 1);
+}
+void message_is_there(Litmus& s) { REQUIRE((s.read[0] & 1) == 0 || s.read[1] != 0); }
+
+TEST(WeakOrders, MessagesNeedBothEnds) {
+    EXPECT_FALSE(can_be({send<true>, receive<true, false>}, message_is_there));
+    EXPECT_TRUE(can_be({send<false>, receive<true, false>}, message_is_there));
+    EXPECT_TRUE(can_be({send<true>, receive<false, false>}, message_is_there));
+    EXPECT_FALSE(can_be({send_by_fence, receive<true, false>}, message_is_there));
+    EXPECT_FALSE(can_be({send_by_fence, receive_by_fence}, message_is_there));
+    EXPECT_FALSE(can_be({send<true>, receive_by_fence}, message_is_there));
+    // A read-modify-write in between passes it on.
+    EXPECT_FALSE(can_be({send<true>, pass_on, receive<true, false>}, message_is_there));
+}
+TEST(WeakOrders, PlainAccessesThatRaceAreSeen) {
+    EXPECT_FALSE(can_be({send<true>, receive<true, true>}, message_is_there));
+    EXPECT_TRUE(can_be({send<false>, receive<true, true>}, message_is_there, 0));
+    EXPECT_TRUE(can_be({send<true>, receive<false, true>}, message_is_there, 0));
+    // Atomic accesses do with plain ones, but not with each other.
+    EXPECT_TRUE(can_be({[](Litmus& s) { s.x = 1; }, [](Litmus& s) { load_relaxed(&s.x); }},
+                       message_is_there, 0));
+    EXPECT_FALSE(can_be({[](Litmus& s) { s.x = 1; }, [](Litmus& s) { load_stale(&s.x); }},
+                        message_is_there, 0));
+    EXPECT_FALSE(
+        can_be({[](Litmus& s) { store_relaxed(&s.x, 1u); }, [](Litmus& s) { load_relaxed(&s.x); }},
+               message_is_there, 0));
+}
+// Nobody reads backward, and a read-modify-write reads the latest.
+TEST(WeakOrders, AWordHasOneOrder) {
+    const Scenario<Litmus>::Act writer = [](Litmus& s) {
+        store_relaxed(&s.x, 1u);
+        store_relaxed(&s.x, 2u);
+    };
+    EXPECT_FALSE(can_be({writer,
+                         [](Litmus& s) {
+                             s.read[0] = load_relaxed(&s.x);
+                             s.read[1] = load_relaxed(&s.x);
+                         }},
+                        [](Litmus& s) { REQUIRE(s.read[1] >= s.read[0]); }));
+    EXPECT_FALSE(can_be({pass_on, pass_on, pass_on}, [](Litmus& s) { REQUIRE(s.y == 6); }));
+}
+// Two that read what two others write may disagree on the order, unless they fence.
+template <bool fences>
+bool may_disagree() {
+    return can_be(
+        {[](Litmus& s) { store_shared(&s.x, 1u); }, [](Litmus& s) { store_shared(&s.y, 1u); },
+         [](Litmus& s) {
+             s.read[0] = load_shared(&s.x);
+             if (fences) atomic_fence();
+             s.read[1] = load_shared(&s.y);
+         },
+         [](Litmus& s) {
+             s.read[2] = load_shared(&s.y);
+             if (fences) atomic_fence();
+             s.read[3] = load_shared(&s.x);
+         }},
+        [](Litmus& s) {
+            REQUIRE(!(s.read[0] == 1 && s.read[1] == 0 && s.read[2] == 1 && s.read[3] == 0));
+        });
+}
+TEST(WeakOrders, ReadersMayDisagree) {
+    EXPECT_TRUE(may_disagree<false>());
+    EXPECT_FALSE(may_disagree<true>());
+}
+TEST(WeakOrders, ScopesReachTheHost) {
+    auto tell = [](Litmus& s) { store_shared(&s.x, 1u); };
+    auto tell_host = [](Litmus& s) { store_mapped(&s.x, 1u); };
+    auto hear = [](Litmus& s) { load_mapped(&s.x); };
+    EXPECT_TRUE(can_be({tell, hear}, message_is_there, 0, 1 << 1));
+    EXPECT_FALSE(can_be({tell_host, hear}, message_is_there, 0, 1 << 1));
+    EXPECT_FALSE(can_be({tell, hear}, message_is_there, 0));
+}
+
+// A schedule with old values is run again as it was.
+TEST(WeakOrders, SchedulesAreRunAgain) {
+    const Scenario<Litmus> scenario{.begin = {},
+                                    .actors = {send<false>, receive<true, false>},
+                                    .at_end = message_is_there,
+                                    .watched = offsetof(Litmus, read)};
+    ExploreOptions options;
+    options.stale_loads = 1;
+    const Exploration found = explore(scenario, options);
+    ASSERT_TRUE(found.failure);
+    EXPECT_NE(found.failure->schedule.find("1-1"), std::string::npos) << found.failure->schedule;
+    options.schedule = found.failure->schedule;
+    const Exploration again = explore(scenario, options);
+    ASSERT_TRUE(again.failure);
+    EXPECT_EQ(again.failure->trace, found.failure->trace);
 }
 
 }  // namespace
