@@ -218,7 +218,7 @@ struct Litmus {
 };
 using Acts = std::vector<Scenario<Litmus>::Act>;
 
-// Whether some execution ends with all that was read so, as `wanted` says.
+// Whether some execution fails: by a race, or since `must_not_be` finds what it does not want.
 bool can_be(Acts actors, void (*must_not_be)(Litmus&), u32 stale_loads = 2, u32 host = 0) {
     ExploreOptions options;
     options.stale_loads = stale_loads;

@@ -2,7 +2,8 @@
 """Reads orders and scopes of shared accesses from PTX.
 
 1. accessors.cpp has a function for each accessor of platform_nvptx.h: each has to be the instructions that EXPECTED
-   says, and every instruction of the header with an order has to be among them.
+   says, and every instruction of the header with an order has to be among them. The explorer of tests/interleave has
+   to take the accessors for the same.
 2. With any order or scope of the header weakened, 1 has to fail.
 3. In the kernels nothing with an order comes from elsewhere than the accessors, but what EXCEPTIONS lists.
 4. What the mailbox warp and the host share are accesses of the system's scope.
@@ -141,6 +142,22 @@ for path in (source / "src/runtime").iterdir():
     for opcode in re.findall(r'asm[^;]*"((?:ld|st)\.(?:acquire|release|relaxed|volatile)|atom|red|fence|membar)\.',
                              path.read_text()):
         fail(f"{path.name} has {opcode} of its own: that is for platform_nvptx.h")
+
+# The explorer of tests/interleave takes them for the same.
+modelled = {}
+text_of_model = (source / "tests/interleave/platform_interleave.h").read_text()
+for name, order, scope in re.findall(r'\{"(\w+)"(?:,\s*Order::(\w+))?(?:,\s*Scope::(\w+))?', text_of_model) + [
+        (name, order, "") for name, order in re.findall(r"^GPURUN_COMPARE_EXCHANGE\((\w+), Order::(\w+)\)",
+                                                       text_of_model, re.M)]:
+    modelled[name] = f".{order or 'relaxed'}.{'sys' if scope == 'system' else 'gpu'}"
+for name, order in re.findall(r'test::fence\("(\w+)", Fence::(\w+)', text_of_model):
+    modelled[name] = f".{'sc' if order == 'seq_cst' else order}.gpu"
+for name, opcodes in expected():
+    accessor = re.sub(r"_(32|64)$", "", name)
+    if accessor.startswith("atom_") or (accessor.startswith("atomic_") and accessor != "atomic_fence"):
+        continue  # not of the machine, or guests' own
+    if accessor not in modelled or modelled[accessor] not in opcodes[-1]:
+        fail(f"platform_interleave.h has {accessor} as {modelled.get(accessor)}, here it is {opcodes[-1]}")
 
 # ---- 2
 
