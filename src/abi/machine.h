@@ -153,7 +153,7 @@ enum class Wake : u32 { none, woken, timed_out, ended };
 inline constexpr u32 slot_is_used = 1, slot_is_new = 2;
 
 struct TaskEntry {
-    TaskState state;  // of one that is blocked, with its bucket: machine.h of the runtime
+    TaskState state;  // a blocked task's has the number of its bucket, too (runtime/machine.h)
     u32 process;
     u32 tid;
     u32 words_pages;  // of an extent of its own, or 0: they are in the process's slot

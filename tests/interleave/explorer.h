@@ -19,13 +19,12 @@
 //   in C++ it does not). Guests' atomics are relaxed accesses between two such fences.
 // - Plain accesses have no histories: one that races is an error. Whether it does is said by vector
 //   clocks, which travel as views do, except through the view that the fences have in common. An
-//   atomic access races with a plain write of its word too; `load_stale` alone does not. The
-//   compiler calls plain_access() wherever the runtime reads or writes memory plainly
-//   (-fsanitize-coverage), except by memcpy and memset of sizes that only the program knows; those
-//   of the platform call it.
-// - Actors are on the device or on the host. Two accesses to a word from different sides where not
-// both
-//   have the system's scope are an error.
+//   atomic access races with a plain write of its word too; `load_stale` alone does not, nor does
+//   overwriting a word whose last store the actor has seen. The compiler calls plain() wherever the
+//   runtime reads or writes memory plainly (plain_accesses.cpp). It does not for memcpy and memset
+//   of sizes that only the program knows; those of the platform call it themselves.
+// - Actors are on the device or on the host. A store of one side that meets an access of the other
+//   is an error unless both have the system's scope.
 //
 // What the model leaves out: loads that return what is stored only later in the order of the
 // exploration (load buffering), messages older than the last few of a word, and more stale loads in
