@@ -186,7 +186,8 @@ public:
         if (is_told_) tell(nullptr, 0, 0, false);
     }
     void plain(const void* address, usize size, bool is_write, const void* code) {
-        if (!memory_) return;
+        // Functions of the library that the explorer itself uses may come here, too.
+        if (!is_modelled(address)) return;
         memory_->plain(number(), address, size, is_write);
         if (is_told_) tell_plain(address, size, is_write, code);
         look_for_races(current_->site);
@@ -199,10 +200,8 @@ public:
         if (is_told_) tell(nullptr, 0, 0, false);
     }
     void fail(const char* message, Site site) {
-        if (!problem_)
-            problem_ =
-                std::string(message) + " (" + site.file + ":" + std::to_string(site.line) + ")";
-        // This execution is not gone on with.
+        note_problem(message, site);
+        // This execution is not gone on with. Nothing on its stack is destroyed.
         while (current_ != nullptr) Fiber::yield();
     }
     u32 number() const {
@@ -239,8 +238,13 @@ private:
         const u8* state = static_cast<const u8*>(scene_.state);
         return memory_ && address >= state && address < state + scene_.size;
     }
-    [[gnu::noinline]] void look_for_races(Site site) {
-        if (auto problem = memory_->take_problem()) fail(problem->c_str(), site);
+    [[gnu::noinline]] void note_problem(const char* message, Site site) {
+        if (!problem_)
+            problem_ =
+                std::string(message) + " (" + site.file + ":" + std::to_string(site.line) + ")";
+    }
+    void look_for_races(Site site) {
+        if (memory_->problem() != nullptr) fail(memory_->problem(), site);
     }
 
     void begin() {

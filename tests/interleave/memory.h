@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/ints.h"
@@ -50,8 +49,8 @@ public:
     // `with_views` nobody will read anything but latest messages.
     u64 hash(bool with_views);
 
-    // Why the execution is wrong.
-    std::optional<std::string> take_problem() { return std::exchange(problem_, {}); }
+    // Why the execution is wrong, or null.
+    const char* problem() const { return problem_ ? problem_->c_str() : nullptr; }
     // The word of the last race, as an offset in the state; its accesses can be told.
     usize raced_at() const { return raced_at_; }
 
