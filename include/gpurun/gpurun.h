@@ -186,7 +186,9 @@ GPURUN_API bool gpurun_call_write(gpurun_call* call, uint64_t address, const voi
                                   size_t size);
 
 /** What a guest calls. `results` has the right types and zeros; fill it in. False ends the process
- * with a trap. Calls come one at a time, from a thread of the library. */
+ * with a trap. Calls come one at a time, from a thread of the library. To run something on the
+ * device that the guest runs on is an error, here as in callbacks for streams; a device that was
+ * opened once more is another. */
 typedef bool (*gpurun_function)(void* data, gpurun_call* call, const gpurun_value* arguments,
                                 gpurun_value* results);
 /** @} */
@@ -243,7 +245,9 @@ GPURUN_API void gpurun_config_add_function(gpurun_config* config, const char* mo
 GPURUN_API void gpurun_config_set_input(gpurun_config* config, const void* bytes, size_t size);
 /** Fills in up to `capacity` bytes and says how many; 0: the input has ended. May wait. */
 typedef size_t (*gpurun_input)(void* data, void* bytes, size_t capacity);
-/** Standard input of one process, brought when it asks for it. */
+/** Standard input of one process, brought when it asks for it. A process of a machine has a thread
+ * that calls `input` ahead of it; when 64 such calls have not returned though their processes have
+ * ended, the next gpurun_machine_spawn() with a callback is an error. */
 GPURUN_API void gpurun_config_set_input_callback(gpurun_config* config, gpurun_input input,
                                                  void* data);
 /** What a process wrote to standard output (`stream` 1) or standard error (2). False: nobody wants

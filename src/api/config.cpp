@@ -14,10 +14,13 @@ namespace {
 template <class Body>
 void change(gpurun_config* config, const char* setter, Body body) noexcept {
     if (!config) return;
-    gpurun_error* error = gpurun::api::guarded([&]() -> Result<void> { return body(); });
-    if (error && config->problem.empty())
-        config->problem = std::string(setter) + ": " + error->message;
-    gpurun_error_delete(error);
+    Result<void> done = gpurun::guarded([&]() -> Result<void> { return body(); });
+    if (done || !config->problem.empty()) return;
+    try {
+        config->problem = std::string(setter) + ": " + done.error().to_string();
+    } catch (...) {
+        config->problem = gpurun::caught_error().message;
+    }
 }
 
 Result<std::string> text(const char* given) {
@@ -119,7 +122,13 @@ void gpurun_config_add_function(gpurun_config* config, const char* module, const
     if (!config && release) release(data);
     change(config, "gpurun_config_add_function", [&]() -> Result<void> {
         // First of all, so that it is released whatever is wrong with the rest.
-        auto callback = std::make_shared<const Callback>(function, data, release);
+        std::shared_ptr<const Callback> callback;
+        try {
+            callback = std::make_shared<const Callback>(function, data, release);
+        } catch (...) {
+            if (release) release(data);
+            throw;
+        }
         if (!function) return Error{"the function is NULL"};
         HostFunction made;
         made.module = TRY(text(module));

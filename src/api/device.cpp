@@ -7,6 +7,21 @@ using gpurun::Error;
 using gpurun::Result;
 using gpurun::api::guarded;
 
+namespace gpurun::api {
+
+thread_local const Inside* Inside::innermost_ = nullptr;
+
+Result<void> Inside::check(const gpurun_device& device) {
+    for (const Inside* it = innermost_; it; it = it->outer_)
+        if (&it->device_ == &device)
+            return Error{
+                "a callback of what runs on a device cannot run something on it; open the device "
+                "once more for that"};
+    return {};
+}
+
+}  // namespace gpurun::api
+
 gpurun_error* gpurun_device_open(const char* name, gpurun_device** device) {
     return guarded([&]() -> Result<void> {
         if (!name || !device)
@@ -38,7 +53,8 @@ uint32_t gpurun_device_lanes(const gpurun_device* device) {
 gpurun_error* gpurun_device_prepare(gpurun_device* device, bool for_several) {
     return guarded([&]() -> Result<void> {
         if (!device) return Error{"gpurun_device_prepare wants a device"};
-        std::lock_guard only(device->running);
+        TRY(gpurun::api::Inside::check(*device));
+        gpurun::api::Turn only(*device);
         return device->device->prepare(for_several ? gpurun::device::Mode::burst
                                                    : gpurun::device::Mode::space);
     });
@@ -60,8 +76,11 @@ void gpurun_device_driver_calls(const gpurun_device* device,
                                 void (*each)(void* data, const char* name, uint64_t calls),
                                 void* data) {
     if (!device || !each) return;
-    for (const auto& [name, calls] : device->device->driver_calls())
-        each(data, name.c_str(), calls);
+    gpurun_error_delete(guarded([&]() -> Result<void> {
+        for (const auto& [name, calls] : device->device->driver_calls())
+            each(data, name.c_str(), calls);
+        return {};
+    }));
 }
 
 gpurun_error* gpurun_devices_list(gpurun_devices** devices) {

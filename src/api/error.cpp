@@ -5,7 +5,7 @@ namespace gpurun::api {
 namespace {
 
 // For when there is not even memory for an error.
-gpurun_error no_memory{"there is no memory left"};
+gpurun_error no_memory{"out of memory"};
 
 }  // namespace
 

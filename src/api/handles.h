@@ -16,6 +16,7 @@
 
 #include "api/spill.h"
 #include "base/result.h"
+#include "base/threads.h"
 #include "device/device.h"
 #include "engine/burst.h"
 #include "engine/host_function.h"
@@ -138,14 +139,43 @@ gpurun_error* guarded(Body body) noexcept {
     try {
         Result<void> done = body();
         return done ? nullptr : make_error(done.error().to_string());
-    } catch (const std::exception& exception) {
-        return make_error(exception.what());
+    } catch (...) {
+        return make_error(caught_error().message);
     }
 }
 
 // Who may stop what is made ready for a run, and the run, if it begins now (run.cpp).
 device::RunControl stop_control(const gpurun_config& config);
 device::RunControl run_control(const gpurun_config& config);
+
+// While there is one this thread runs something on the device, or carries out a call of what runs
+// there.
+class Inside {
+public:
+    explicit Inside(const gpurun_device& device) : device_(device), outer_(innermost_) {
+        innermost_ = this;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { innermost_ = outer_; }
+    // An Error: this thread would wait for itself.
+    static Result<void> check(const gpurun_device& device);
+
+private:
+    const gpurun_device& device_;
+    const Inside* const outer_;
+    static thread_local const Inside* innermost_;
+};
+
+// Whoever has it has the device to itself. After Inside::check.
+class Turn {
+public:
+    explicit Turn(gpurun_device& device) : inside_(device), lock_(device.running) {}
+
+private:
+    Inside inside_;
+    std::lock_guard<std::mutex> lock_;
+};
 
 // ---- what a run gives to its result (collect.cpp) ----------------------------
 

@@ -25,16 +25,17 @@ struct Captured {
 };
 
 struct gpurun_machine {
-    gpurun_device* device;
+    gpurun_device* device = nullptr;  // once it is this machine's
     std::unique_ptr<Resident> resident;
     bool has_console = false;
     std::mutex mutex;
     std::optional<u32> console[3];                      // once a process uses them
     std::map<u32, std::shared_ptr<Captured>> captured;  // by the process's number
-    std::optional<Error> output_problem;
+    std::optional<Error> stream_problem;
 
     ~gpurun_machine() {
         resident.reset();
+        if (!device) return;
         std::lock_guard lock(device->running);
         device->has_machine = false;
     }
@@ -76,7 +77,7 @@ Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options,
                     // What writes to it would go on for nothing.
                     if (i == 1) (void)machine.resident->kill(0, signal_pipe);
                     std::lock_guard inner(machine.mutex);
-                    if (!is_open) machine.output_problem = is_open.error();
+                    if (!is_open) machine.stream_problem = is_open.error();
                     return false;
                 },
                 Resident::Use::always));
@@ -84,7 +85,17 @@ Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options,
     }
     if (has_input) return {};
     if (!machine.console[0])
-        machine.console[0] = TRY(machine.resident->open_input(streams.read, Resident::Use::always));
+        machine.console[0] = TRY(machine.resident->open_input(
+            [&machine, read = streams.read](usize most, auto deadline,
+                                            auto stop) -> Result<host::Streams::Input> {
+                Result<host::Streams::Input> bytes = read(most, deadline, stop);
+                if (bytes) return bytes;
+                // Processes go on without; whoever closes the machine hears of it.
+                std::lock_guard inner(machine.mutex);
+                machine.stream_problem = std::move(bytes).error();
+                return host::Streams::Input(std::vector<u8>());
+            },
+            Resident::Use::always));
     options.streams[0] = machine.console[0];
     return {};
 }
@@ -205,13 +216,14 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         options.is_watched = config.is_watched;
         if (config.inherits_streams) options.terminals = host::console().terminals;
         if (config.input || config.input_callback) options.terminals &= ~u32{1};
+        auto made = std::make_unique<gpurun_machine>();
         {
-            std::lock_guard lock(device->running);
+            TRY(api::Inside::check(*device));
+            api::Turn only(*device);
             if (device->has_machine) return Error{"the device has a machine already"};
             device->has_machine = true;
+            made->device = device;
         }
-        auto made = std::make_unique<gpurun_machine>();
-        made->device = device;
         made->has_console = config.inherits_streams;
         if (!TRY(
                 engine::prepare(*device->device, device::Mode::machine, api::stop_control(config))))
@@ -227,7 +239,7 @@ gpurun_error* gpurun_machine_close(gpurun_machine* machine) {
         if (!machine) return Error{"gpurun_machine_close wants a machine"};
         Result<void> stopped = machine->resident->stop();
         std::lock_guard lock(machine->mutex);
-        if (machine->output_problem) return *machine->output_problem;
+        if (machine->stream_problem) return *machine->stream_problem;
         return stopped;
     });
 }
@@ -283,14 +295,18 @@ gpurun_error* gpurun_machine_spawn(gpurun_machine* machine, uint32_t program,
         options.priority = config.priority;
         options.fuel = config.fuel;
         std::shared_ptr<Captured> captured = TRY(open_streams(*machine, config, options));
+        // What has to be kept of it, so that nothing can go wrong once it runs.
+        std::map<u32, std::shared_ptr<Captured>> kept;
+        if (captured) kept[0] = captured;
+        auto node = kept.extract(0);
         // Before its ending can be asked for, and before what it writes is taken.
         std::lock_guard lock(machine->mutex);
         std::unique_lock<std::mutex> held;
         if (captured) held = std::unique_lock(captured->mutex);
         *process = TRY(machine->resident->spawn(program, options));
         if (!captured) return {};
-        captured->number = *process;
-        machine->captured[*process] = captured;
+        captured->number = node.key() = *process;
+        machine->captured.insert(std::move(node));
         return {};
     });
 }
@@ -340,9 +356,14 @@ gpurun_error* gpurun_machine_ping(gpurun_machine* machine, double* seconds) {
 
 void gpurun_machine_get_stats(gpurun_machine* machine, gpurun_machine_stats* stats) {
     if (!machine || !stats) return;
-    const engine::ResidentStats now = machine->resident->stats();
-    const MachineStats& it = now.machine;
     *stats = {};
+    engine::ResidentStats now;
+    gpurun_error* problem = api::guarded([&]() -> Result<void> {
+        now = machine->resident->stats();
+        return {};
+    });
+    gpurun_error_delete(problem);
+    const MachineStats& it = now.machine;
     stats->seconds = now.seconds;
     stats->host_cpu_seconds = now.host_cpu_seconds;
     stats->launches = now.launches;

@@ -194,7 +194,7 @@ gpurun_error* gpurun_result_file_read(const gpurun_result* result, uint32_t proc
                 "bytes and their number"};
         std::string content = TRY(content_of(*result, *change));
         char* copy = static_cast<char*>(std::malloc(content.size() + 1));
-        if (!copy) return Error{"there is no memory left"};
+        if (!copy) return Error{"out of memory"};
         std::memcpy(copy, content.c_str(), content.size() + 1);
         *bytes = copy;
         *size = content.size();

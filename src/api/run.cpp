@@ -295,11 +295,22 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
 
 using Results = std::vector<std::unique_ptr<gpurun_result>>;
 
-Result<Results> run_many(device::Device& device, std::span<const gpurun_job> jobs) {
+// Has host functions called by whatever thread as if it were the one that runs the processes.
+void mark_calls(std::vector<engine::HostFunction>& functions, const gpurun_device& device) {
+    for (engine::HostFunction& function : functions)
+        function.call = [&device, call = std::move(function.call)](engine::HostCall& it) {
+            api::Inside inside(device);
+            return call(it);
+        };
+}
+
+Result<Results> run_many(gpurun_device& on, std::span<const gpurun_job> jobs) {
+    device::Device& device = *on.device;
     std::vector<engine::BurstJob> made;
     std::vector<std::vector<host::ProcessInput>> inputs(jobs.size());
     for (usize i = 0; i < jobs.size(); i++)
         made.push_back(TRY(make_job(device.info(), *jobs[i].module, *jobs[i].config, inputs[i])));
+    for (engine::BurstJob& job : made) mark_calls(job.options.host_functions, on);
     const gpurun_config& first = *jobs[0].config;
     TRY(engine::prepare(device, device::Mode::burst, api::stop_control(first)));
     std::deque<api::Spill> spills(jobs.size());
@@ -380,7 +391,8 @@ gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
                 "result"};
         TRY(check_job({module, config}));
         auto made = std::make_unique<gpurun_result>();
-        std::lock_guard only(device->running);
+        TRY(api::Inside::check(*device));
+        api::Turn only(*device);
         TRY(check_free(*device));
         TRY(run_one(*device->device, *module, *config, *made));
         *result = made.release();
@@ -394,9 +406,10 @@ gpurun_error* gpurun_run_jobs(gpurun_device* device, const gpurun_job* jobs, siz
         if (!device || !jobs || count == 0 || !results)
             return Error{"gpurun_run_jobs wants a device, jobs and places for their results"};
         for (size_t i = 0; i < count; i++) TRY(check_job(jobs[i]));
-        std::lock_guard only(device->running);
+        TRY(api::Inside::check(*device));
+        api::Turn only(*device);
         TRY(check_free(*device));
-        Results made = TRY(run_many(*device->device, {jobs, count}));
+        Results made = TRY(run_many(*device, {jobs, count}));
         for (size_t i = 0; i < count; i++) results[i] = made[i].release();
         return {};
     });

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/format.h"
 
@@ -63,7 +64,16 @@ Result<void> check_room(int file, u64 size) {
 struct Mapping {
     void* at;
     u64 size;
-    ~Mapping() { munmap(at, size); }
+    Mapping(void* begin, u64 bytes) : at(begin), size(bytes) {}
+    Mapping(Mapping&& other) noexcept : at(std::exchange(other.at, nullptr)), size(other.size) {}
+    ~Mapping() {
+        if (at) munmap(at, size);
+    }
+};
+
+struct Closed {
+    int file;
+    ~Closed() { close(file); }
 };
 
 }  // namespace
@@ -111,6 +121,7 @@ Result<Spill::Packed> Spill::pack() {
     Packed packed;
     if (end_ == 0) return packed;
     const int to = TRY(open_unnamed());
+    const Closed closed{to};
     auto copy = [&]() -> Result<void> {
         std::vector<char> buffer(1 << 20);
         u64 at = 0;
@@ -136,10 +147,10 @@ Result<Spill::Packed> Spill::pack() {
     const u64 size = end_ + pieces_.size();
     void* mapped = MAP_FAILED;
     if (copied) mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, to, 0);
-    close(to);
     if (!copied) return copied.error();
     if (mapped == MAP_FAILED) return problem_of("cannot map what processes wrote");
-    packed.keeper = std::make_shared<const Mapping>(mapped, size);
+    Mapping kept{mapped, size};
+    packed.keeper = std::make_shared<const Mapping>(std::move(kept));
     const char* next = static_cast<const char*>(mapped);
     for (u64 key : keys()) {
         u64 length = 0;

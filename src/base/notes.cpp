@@ -2,6 +2,7 @@
 #include "base/notes.h"
 
 #include <mutex>
+#include <new>
 
 namespace gpurun {
 namespace {
@@ -13,7 +14,8 @@ struct Hearing {
 
 // Never gone: threads may have something to say while the program ends.
 Hearing& hearing() {
-    static Hearing& only = *new Hearing;
+    alignas(Hearing) static unsigned char place[sizeof(Hearing)];
+    static Hearing& only = *new (place) Hearing;
     return only;
 }
 

@@ -12,6 +12,7 @@
 #include "abi/native.h"
 #include "base/check.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "codegen/address_spaces.h"
 #include "codegen/codegen.h"
 #include "codegen/piece.h"
@@ -184,19 +185,17 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     std::vector<std::optional<Result<Image::Piece>>> made(count);
     std::vector<Image::Times> times(count);
     std::atomic<usize> next = 0;
-    auto work = [&] {
+    auto work = [&](u32) {
         if (options.is_nice) setpriority(PRIO_PROCESS, id_t(gettid()), niceness);
         for (usize i; (i = next.fetch_add(1)) < count;) {
             if (options.is_cancelled && options.is_cancelled()) return;
-            made[i] = compile_piece(program, target, i, options.is_text, times[i]);
+            made[i] = in_llvm(
+                [&] { return compile_piece(program, target, i, options.is_text, times[i]); });
         }
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::thread> threads;
-    for (usize i = 1; i < std::min(most, count); i++) threads.emplace_back(work);
-    work();
-    for (std::thread& thread : threads) thread.join();
+    share_work(u32(std::min(most, count)), work);
 
     Image image;
     for (std::optional<Result<Image::Piece>>& piece : made) {

@@ -225,7 +225,7 @@ std::unique_ptr<const Implementation> make_host_target(const std::string& cpu) {
 
 Result<std::shared_ptr<const LoadedImage>> load(const Image& image,
                                                 std::span<const LoadedImage::Symbol> symbols) {
-    return HostImage::make(image, symbols);
+    return in_llvm([&] { return HostImage::make(image, symbols); });
 }
 
 }  // namespace gpurun::codegen

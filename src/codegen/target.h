@@ -11,6 +11,14 @@
 
 namespace gpurun::codegen {
 
+// Calls `body`, which calls LLVM. That is built without exceptions: its functions cannot be
+// unwound, and what they were at is not fit to be destroyed. So memory that runs out there ends the
+// program, as LLVM's own handler of that does (report_bad_alloc_error prints and aborts).
+template <class Body>
+auto in_llvm(Body body) noexcept {
+    return body();
+}
+
 // What a piece is compiled for.
 class Implementation {
 public:

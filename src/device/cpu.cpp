@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/phases.h"
+#include "base/threads.h"
 #include "device/cpu_machine.h"
 #include "device/cpu_native.h"
 #include "device/devices.h"
@@ -358,18 +359,26 @@ private:
     bool used_ = false;
 };
 
+// What the workers of a burst share beside the processes.
+struct Together {
+    std::mutex host;  // what the host does to system memory is not for several at once
+    std::atomic<bool> has_failed = false;  // one of them
+};
+
 // What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
 // slot of its own, so that none keeps the others from their turn.
 class Worker {
 public:
     Worker(const Burst& burst, const SlotLayout& layout, BurstNative& native,
-           std::atomic<u32>& next, BurstResults& results, const RunControl& control)
+           std::atomic<u32>& next, BurstResults& results, const RunControl& control,
+           Together& together)
         : burst_(burst),
           layout_(layout),
           native_(native),
           next_(next),
           results_(results),
-          control_(control) {}
+          control_(control),
+          together_(together) {}
 
     Result<void> work() {
         for (;;) {
@@ -378,6 +387,7 @@ public:
             for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
             if (problem_) return *problem_;
             if (control_.wants_stop()) break;
+            if (together_.has_failed) return {};  // nobody will have the results
             bool has_new = TRY(take_next());
             if (busy_ == 0 && !has_new) return {};
             if (!has_run && !has_new) nap();
@@ -431,7 +441,7 @@ private:
         }
         ThreadState state = turn.slot.run(control_);
         if (state == ThreadState::host) {
-            std::lock_guard lock(host_mutex());
+            std::lock_guard lock(together_.host);
             Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
             if (!served && !problem_) problem_ = served.error();
             turn.slot.wake();
@@ -444,14 +454,8 @@ private:
         return true;
     }
 
-    // One at a time: what the host does to system memory is not for several at once.
-    static std::mutex& host_mutex() {
-        static std::mutex mutex;
-        return mutex;
-    }
-
     void look(Turn& turn) {
-        std::lock_guard lock(host_mutex());
+        std::lock_guard lock(together_.host);
         Result<bool> seen = burst_.look(turn.slot, turn.id);
         if (!seen && !problem_) problem_ = seen.error();
     }
@@ -478,6 +482,7 @@ private:
     std::atomic<u32>& next_;
     BurstResults& results_;
     const RunControl& control_;
+    Together& together_;
     std::deque<Turn> turns_;
     std::optional<Error> problem_;
     usize busy_ = 0;
@@ -540,17 +545,19 @@ private:
         BurstNative native(part);
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
-        std::vector<std::optional<Error>> errors(workers);
-        auto work = [&](u32 number) {
-            Result<void> worked = Worker(part, layout, native, next, results, control).work();
-            if (!worked) errors[number] = worked.error();
-        };
-        std::vector<std::thread> threads;
-        for (u32 i = 1; i < workers; i++) threads.emplace_back(work, i);
-        work(0);
-        for (std::thread& thread : threads) thread.join();
-        for (const std::optional<Error>& error : errors)
-            if (error) return *error;
+        Together together;
+        Result<void> outcome;
+        std::mutex outcome_mutex;
+        share_work(workers, [&](u32) {
+            Result<void> worked = guarded([&] {
+                return Worker(part, layout, native, next, results, control, together).work();
+            });
+            if (worked) return;
+            together.has_failed = true;
+            std::lock_guard lock(outcome_mutex);
+            if (outcome) outcome = std::move(worked);
+        });
+        TRY(std::move(outcome));
         return results;
     }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <thread>
 
+#include "base/threads.h"
 #include "device/cpu_native.h"
 #include "runtime/platform.h"
 
@@ -29,25 +30,27 @@ public:
           warps_(warps),
           run_(run) {}
 
-    ~CpuMachine() override {
-        __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE);
-        join();
-    }
+    ~CpuMachine() override { __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE); }
 
     Mailbox& mailbox() override { return *mailbox_; }
 
     Result<void> launch() override {
         if (running_.load(std::memory_order_acquire) != 0)
             return Error{"the machine is running already"};
-        join();
+        guard_.join();
+        threads_.reserve(warps_);
         running_.store(warps_, std::memory_order_relaxed);
-        for (u32 warp = 0; warp < warps_; warp++)
-            threads_.emplace_back([this, warp] {
+        for (u32 warp = 0; warp < warps_; warp++) {
+            Result<std::thread> thread = start_thread("of the machine", [this, warp] {
                 run_(params_, warp, stack_limit());
-                // The last one to leave: pairs with has_parked.
-                if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-                    rt::ring_bell(&mailbox_->bell);
+                leave(1);
             });
+            if (!thread) {
+                take_back(warps_ - warp);
+                return thread.error();
+            }
+            threads_.push_back(std::move(*thread));
+        }
         return {};
     }
 
@@ -112,9 +115,18 @@ private:
         return !deadline || steady_clock::now() < *deadline;
     }
 
-    void join() {
-        for (std::thread& thread : threads_) thread.join();
-        threads_.clear();
+    void leave(u32 warps) {
+        // The last one to leave: pairs with has_parked.
+        if (running_.fetch_sub(warps, std::memory_order_acq_rel) == warps)
+            rt::ring_bell(&mailbox_->bell);
+    }
+
+    // Parks those warps of a launch that have begun.
+    void take_back(u32 missing) {
+        const u32 stop = __atomic_exchange_n(&mailbox_->stop, stop_park, __ATOMIC_ACQ_REL);
+        leave(missing);
+        guard_.join();
+        __atomic_store_n(&mailbox_->stop, stop, __ATOMIC_RELEASE);
     }
 
     std::unique_ptr<PagedMailbox> mailbox_;
@@ -126,6 +138,7 @@ private:
     std::chrono::microseconds spin_{0};
     std::atomic<bool> is_woken_ = false;
     std::atomic<u32> running_ = 0;  // warps
+    JoinGuard guard_{threads_};
 };
 
 }  // namespace

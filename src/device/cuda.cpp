@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/phases.h"
+#include "base/threads.h"
 #include "device/cuda_device.h"
 #include "device/devices.h"
 #include "device/runtime_ptx.h"
@@ -73,11 +74,22 @@ Result<const Kernel*> CudaDevice::kernel(const KernelSource& source) {
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
     const std::vector<u8> cubin = TRY(assemble(chip(), source));
-    Kernel made;
-    TRY(check(driver_.module_load(&made.module, cubin.data()), "loading the runtime"));
-    Kernel& kernel = kernels_[id] = made;
-    TRY(check(driver_.module_function(&kernel.function, kernel.module, source.name),
-              "finding a kernel"));
+    // It is kept only when all is known of it.
+    Result<const Kernel*> kept = guarded([&] { return load_kernel(id, source.name, cubin); });
+    if (!kept) {
+        if (auto found = kernels_.find(id); found != kernels_.end()) {
+            if (found->second.module) driver_.module_unload(found->second.module);
+            kernels_.erase(found);
+        }
+    }
+    return kept;
+}
+
+Result<const Kernel*> CudaDevice::load_kernel(const std::string& id, const char* name,
+                                              std::span<const u8> cubin) {
+    Kernel& kernel = kernels_[id];
+    TRY(check(driver_.module_load(&kernel.module, cubin.data()), "loading the runtime"));
+    TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
     DevicePointer record = 0, record_at = checks_.at();
     usize size = 0;
     TRY(check(driver_.module_global(&record, &size, kernel.module, "gpurun_check_record"),
@@ -112,6 +124,27 @@ std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
 }
 
 Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
+    bool has_ended = false;
+    auto waited = guarded([&] { return await_end(control, waiting, has_ended); });
+    if (!has_ended) abandon_launch();
+    return waited;
+}
+
+// Has a kernel end whose results nobody wants. Whatever it uses is freed next, which would wait for
+// it for ever.
+void CudaDevice::abandon_launch() {
+    using namespace std::chrono;
+    constexpr seconds patience(5);
+    (void)guarded([&] { return stop_.set(stop_end); });
+    const auto end = steady_clock::now() + patience;
+    while (driver_.stream_query(stream_) == cuda::not_ready) {
+        if (steady_clock::now() >= end) return give_up();
+        std::this_thread::sleep_for(milliseconds(1));
+    }
+}
+
+Result<std::optional<double>> CudaDevice::await_end(const RunControl& control,
+                                                    DevicePointer waiting, bool& has_ended) {
     using namespace std::chrono;
     constexpr milliseconds patience(20);  // with lanes that wait while others run
     auto start = steady_clock::now();
@@ -121,6 +154,7 @@ Result<std::optional<double>> CudaDevice::wait(const RunControl& control, Device
         cuda::Status status = driver_.stream_query(stream_);
         auto now = steady_clock::now();
         if (status != cuda::not_ready) {
+            has_ended = true;
             TRY(check_end(status, "running a kernel"));
             if (stopped || is_parking || control.wants_stop()) TRY(stop_.set(stop_none));
             if (!stopped) return std::optional<double>();
@@ -217,6 +251,7 @@ private:
                           u32(control.slice.count()),
                           entries_.addresses,
                           device_.native_params(tier_)};
+        TRY(device_.pass_on_stop(control));
         TRY(device_.launch(kernel, 1, warp_lanes, shared_bytes, &params));
         TRY(device_.wait(control));
         u32 state = 0;

@@ -17,6 +17,7 @@
 #include "abi/burst.h"
 #include "abi/check.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "device/cuda_driver.h"
 #include "device/device.h"
 
@@ -96,10 +97,15 @@ public:
         TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
         return set(stop_none);
     }
+    // Has it say stop_none, if an earlier write may have left something else there.
+    Result<void> clear() { return is_clear_ ? Result<void>() : set(stop_none); }
     Result<void> set(u32 stop) {  // stop_*
+        is_clear_ = false;
         TRY(driver_->check(driver_->copy_to_device(at_, &stop, 4, stream_),
                            "writing the stop word"));
-        return driver_->check(driver_->stream_synchronize(stream_), "writing the stop word");
+        TRY(driver_->check(driver_->stream_synchronize(stream_), "writing the stop word"));
+        is_clear_ = stop == stop_none;
+        return {};
     }
     // Reads device memory while a kernel runs.
     Result<void> peek(DevicePointer from, void* to, usize size) {
@@ -113,6 +119,7 @@ private:
     const Driver* driver_ = nullptr;
     Handle stream_ = nullptr;
     DevicePointer at_ = 0;
+    bool is_clear_ = false;
 };
 
 class CudaDevice;
@@ -225,7 +232,10 @@ struct Chip {
     void with_context(F f) const {
         Handle context = nullptr;
         if (driver->context_retain(&context, device) != 0) return;
-        if (driver->context_set(context) == 0) f(context);
+        (void)guarded([&]() -> Result<void> {
+            if (driver->context_set(context) == 0) f(context);
+            return {};
+        });
         driver->context_release(device);
     }
 };
@@ -353,6 +363,8 @@ public:
     }
 
     Result<const Kernel*> kernel(const KernelSource& source);
+    Result<const Kernel*> load_kernel(const std::string& id, const char* name,
+                                      std::span<const u8> cubin);
     Result<u32> registers_of(Handle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;
@@ -381,9 +393,10 @@ public:
     // `waiting`: device address of a count of lanes; once there are some, or the slice is over, the
     // kernel is parked.
     Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0);
-    // Before a launch: a request that was there before it is not missed by a short kernel.
+    // Before a launch: a request that was there before it is not missed by a short kernel, and one
+    // to an earlier launch is none to this one.
     Result<void> pass_on_stop(const RunControl& control) {
-        return control.wants_stop() ? stop_.set(stop_end) : Result<void>();
+        return control.wants_stop() ? stop_.set(stop_end) : stop_.clear();
     }
     Result<u64> free_memory() {
         usize free = 0, total = 0;
@@ -404,6 +417,9 @@ public:
     void give_up() { account_.is_lost = true; }
 
 private:
+    Result<std::optional<double>> await_end(const RunControl& control, DevicePointer waiting,
+                                            bool& has_ended);
+    void abandon_launch();
     // Of load_native.
     Result<std::vector<DevicePointer>> find_enters(Handle kernel, usize pieces);
     Result<void> connect(std::span<const Handle> modules);

@@ -202,9 +202,12 @@ public:
                                              stream_, arguments),
                   "launching the resident kernel"));
         device_.count_launch();
+        if (cuda::Status status = driver_.event_record(s.end_event, stream_); status != 0) {
+            take_back();
+            return check(status, "launching the resident kernel");
+        }
         std::lock_guard lock(s.mutex);
         s.has_ended = s.is_ending = false;
-        TRY(check(driver_.event_record(s.end_event, stream_), "launching the resident kernel"));
         s.is_launched = true;
         s.has_work.notify_all();
         return {};
@@ -282,6 +285,22 @@ private:
         return kernel_.blocks_per_multiprocessor * device_.info().multiprocessors;
     }
 
+    // Waits until a stream is empty. Returns false if that takes too long.
+    bool drain(Handle stream) const {
+        const auto end = steady_clock::now() + patience;
+        while (driver_.stream_query(stream) == cuda::not_ready) {
+            if (steady_clock::now() >= end) return false;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return true;
+    }
+
+    // Parks a launch whose end nobody would hear of.
+    void take_back() {
+        const u32 stop = __atomic_exchange_n(&mailbox_->stop, stop_park, __ATOMIC_ACQ_REL);
+        if (drain(stream_)) __atomic_store_n(&mailbox_->stop, stop, __ATOMIC_RELEASE);
+    }
+
     // Parks the launch and ends the threads. False: they would not.
     bool end() {
         Signals& s = *signals_;
@@ -290,7 +309,13 @@ private:
         bool has_ended = s.has_changed.wait_for(lock, patience, [&] { return s.has_ended; });
         s.is_closing = true;
         s.has_work.notify_all();
-        return has_ended && s.has_changed.wait_for(lock, patience, [&] { return s.threads == 0; });
+        if (!has_ended || !s.has_changed.wait_for(lock, patience, [&] { return s.threads == 0; }))
+            return false;
+        lock.unlock();
+        // Both are empty now, as a rule: unless the driver failed to wait for one of them.
+        if (!drain(stream_)) return false;
+        s.ring();
+        return drain(s.bell_stream);
     }
 
     CudaDevice& device_;

@@ -8,6 +8,7 @@
 #include "abi/machine.h"
 #include "abi/native.h"
 #include "base/phases.h"
+#include "base/threads.h"
 #include "device/cuda_device.h"
 #include "device/runtime_ptx.h"
 
@@ -111,17 +112,13 @@ Result<Cubins> assemble_image(const Chip& chip, Handle context, const codegen::I
     const usize count = image.group_count();
     std::vector<std::optional<Result<std::vector<u8>>>> made(count);
     std::atomic<usize> next = 0;
-    auto work = [&] {
+    auto work = [&](u32 number) {
+        if (number > 0 && chip.driver->context_set(context) != 0) return;
         for (usize i; (i = next.fetch_add(1)) < count;)
             made[i] = assemble_group(chip, image.group(i), max_registers, count == 1);
     };
-    std::vector<std::thread> threads;
-    for (usize i = 1; i < std::min<usize>(count, std::thread::hardware_concurrency()); i++)
-        threads.emplace_back([&] {
-            if (chip.driver->context_set(context) == 0) work();
-        });
-    work();
-    for (std::thread& thread : threads) thread.join();
+    const u32 cores = std::max(1u, std::thread::hardware_concurrency());
+    share_work(std::min(u32(count), cores), work);
     Cubins cubins;
     for (std::optional<Result<std::vector<u8>>>& cubin : made)
         cubins.push_back(TRY(std::move(*cubin)));
@@ -205,6 +202,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
         const Cubins cubins = TRY(assemble_image(chip(), context_, image, limit));
         for (const std::vector<u8>& cubin : cubins) {
             Handle module = nullptr, function = nullptr;
+            code->modules.reserve(cubins.size());  // so that none is lost
             TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
             code->modules.push_back(module);
             TRY(check(driver_.module_function(&function, module, native_image_name),

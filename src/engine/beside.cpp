@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
+
+#include "base/threads.h"
 
 namespace gpurun::engine {
 namespace {
@@ -20,7 +23,8 @@ struct Workers {
     std::atomic<bool> is_ending = false;
 };
 Workers& workers() {
-    static Workers& all = *new Workers;
+    alignas(Workers) static u8 place[sizeof(Workers)];
+    static Workers& all = *new (place) Workers;
     return all;
 }
 
@@ -48,42 +52,59 @@ struct Done {
     std::mutex mutex;
     std::condition_variable changed;
     bool is_done = false;
+    Result<void> outcome;
 };
 
 }  // namespace
 
-void begin_beside(std::function<void()> work) {
+Result<void> begin_beside(std::function<void()> work) {
     // For programs that another thread ends. Once more each time: so it comes before the end of
     // whatever LLVM has made by then.
     std::atexit(await_workers);
     await_workers_at_end();
     Workers& all = workers();
-    {
-        std::lock_guard lock(all.mutex);
-        all.count++;
-    }
-    std::thread([work = std::move(work)]() mutable {
-        work();
-        work = {};  // before it is counted as gone
+    auto leave = [] {
         Workers& mine = workers();
         std::lock_guard lock(mine.mutex);
         mine.count--;
         mine.changed.notify_all();
-    }).detach();
+    };
+    auto owned = std::make_shared<std::function<void()>>(std::move(work));
+    std::function<void()> body = [owned, leave] {
+        (*owned)();
+        *owned = {};  // before it is counted as gone
+        leave();
+    };
+    {
+        std::lock_guard lock(all.mutex);
+        all.count++;
+    }
+    Result<std::thread> started = start_thread("beside the run", std::move(body));
+    if (!started) {
+        leave();
+        return started.error();
+    }
+    started->detach();
+    return {};
 }
 
-bool run_beside(std::function<void()> work, const device::RunControl& control) {
+Result<bool> run_beside(std::function<void()> work, const device::RunControl& control) {
     constexpr std::chrono::milliseconds look(20);  // at the stop request
     auto done = std::make_shared<Done>();
-    begin_beside([work = std::move(work), done] {
-        work();
+    TRY(begin_beside([work = std::move(work), done] {
+        Result<void> outcome = guarded([&]() -> Result<void> {
+            work();
+            return {};
+        });
         std::lock_guard lock(done->mutex);
+        done->outcome = std::move(outcome);
         done->is_done = true;
         done->changed.notify_all();
-    });
+    }));
     std::unique_lock lock(done->mutex);
     while (!done->changed.wait_for(lock, look, [&] { return done->is_done; }))
         if (control.wants_stop()) return false;
+    TRY(std::move(done->outcome));
     return true;
 }
 
@@ -96,7 +117,7 @@ bool is_program_ending() { return workers().is_ending; }
 
 Result<bool> prepare(device::Device& device, device::Mode mode, const device::RunControl& control) {
     if (std::function<void()> assemble = device.kernel_assembler(mode))
-        if (!run_beside(std::move(assemble), control)) return false;
+        if (!TRY(run_beside(std::move(assemble), control))) return false;
     TRY(device.prepare(mode));
     return !control.wants_stop();
 }

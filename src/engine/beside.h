@@ -8,10 +8,11 @@
 
 namespace gpurun::engine {
 
-// Starts a thread. `work` owns all that it uses; a program that ends waits for it.
-void begin_beside(std::function<void()> work);
-// The same, and waits for its end. Returns false if `control` wanted a stop before.
-bool run_beside(std::function<void()> work, const device::RunControl& control);
+// Starts a thread. `work` owns all that it uses and throws nothing; a program that ends waits for
+// it.
+Result<void> begin_beside(std::function<void()> work);
+// Has a thread do the work, and waits for its end. Returns false if `control` wanted a stop before.
+Result<bool> run_beside(std::function<void()> work, const device::RunControl& control);
 
 // Returns true while such threads are there.
 bool is_working_beside();

@@ -8,6 +8,7 @@
 
 #include "base/notes.h"
 #include "base/phases.h"
+#include "base/threads.h"
 #include "engine/beside.h"
 #include "image/cache.h"
 
@@ -86,8 +87,9 @@ std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target tar
         if (!may_use_shipped) {
             if (was_shipped_noted) return nullptr;
             was_shipped_noted = true;
-            note(name + ": its machine code is not used, since nothing checks what it does; "
-                        "--allow-precompiled trusts it");
+            note(name +
+                 ": its machine code is not used, since nothing checks what it does; "
+                 "--allow-precompiled trusts it");
             return nullptr;
         }
         const ShippedImage image = std::move(shipped[i]);
@@ -146,16 +148,16 @@ bool Images::Made::is_unwanted(const Job& job) const {
 }
 
 // Begins to make an image, with the lock held. What went wrong is in its row.
-std::shared_ptr<Images::Job> Images::begin(codegen::Target target, bool is_metered, bool is_nice,
-                                           device::Assembler assemble) {
+void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
+                   device::Assembler assemble) {
     auto job = std::make_shared<Job>();
     job->target = target;
     job->is_metered = is_metered;
     job->is_nice = is_nice;
     job->assemble = std::move(assemble);
     made_->rows.push_back({target, is_metered, nullptr, job, std::nullopt});
-    begin_beside([made = made_, job] {
-        Result<std::shared_ptr<const FoundImage>> image = made->compile(*job);
+    auto work = [made = made_, job] {
+        auto image = guarded([&] { return made->compile(*job); });
         std::lock_guard lock(made->mutex);
         Row* row = made->row(job->target, job->is_metered);
         if (!row || row->job != job) return;  // nobody waits for it
@@ -163,10 +165,13 @@ std::shared_ptr<Images::Job> Images::begin(codegen::Target target, bool is_meter
         if (image)
             row->found = *image;
         else
-            row->problem = image.error();
+            row->problem = std::move(image).error();
         made->changed.notify_all();
-    });
-    return job;
+    };
+    Result<void> begun = guarded([&] { return begin_beside(work); });
+    if (begun) return;
+    made_->rows.back().job.reset();
+    made_->rows.back().problem = std::move(begun).error();
 }
 
 std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_metered,
@@ -188,7 +193,8 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
     if (row && row->found && !row->job && assemble) {
         auto found = row->found;
         lock.unlock();
-        const bool is_done = run_beside([found, assemble] { assemble(found->image); }, control);
+        const bool is_done =
+            TRY(run_beside([found, assemble] { assemble(found->image); }, control));
         return is_done ? found : nullptr;
     }
     if (!row) begin(target, is_metered, false, std::move(assemble));

@@ -91,8 +91,7 @@ private:
         std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
                                               codegen::Image image, ImageSource source);
     };
-    std::shared_ptr<Job> begin(codegen::Target target, bool is_metered, bool is_nice,
-                               device::Assembler assemble);
+    void begin(codegen::Target target, bool is_metered, bool is_nice, device::Assembler assemble);
 
     const std::shared_ptr<Made> made_;
 };

@@ -12,6 +12,7 @@
 
 #include "base/format.h"
 #include "base/phases.h"
+#include "host/files.h"
 #include "text/assemble.h"
 #include "wasm/limits.h"
 
@@ -63,12 +64,12 @@ using Predicate = bool (*)(std::string_view start);
 // Reads until the end, or until `is_wanted` says no to what has been read so far: then that.
 Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted) {
     constexpr usize chunk = 1 << 16, most = usize{wasm::max_module_bytes} + 1;
-    int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return file_error(path, std::strerror(errno));
+    const host::File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return file_error(path, std::strerror(errno));
     struct stat info;
     std::vector<u8> bytes;
     const char *problem = nullptr, *larger = is_wanted ? too_large : "is larger than 1 GiB";
-    if (fstat(file, &info) != 0) {
+    if (fstat(file.get(), &info) != 0) {
         problem = std::strerror(errno);
     } else if (S_ISDIR(info.st_mode)) {
         problem = is_wanted ? "is a directory, expected a .wasm or .wat file"
@@ -80,7 +81,7 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
         usize size = 0;
         while (!problem) {
             if (size == bytes.size()) bytes.resize(std::min(bytes.size() * 2, most));
-            ssize_t got = read(file, bytes.data() + size, bytes.size() - size);
+            ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) problem = std::strerror(errno);
             if (got <= 0) break;
@@ -90,7 +91,6 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
         }
         bytes.resize(size);
     }
-    close(file);
     if (problem) return file_error(path, problem);
     return bytes;
 }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/notes.h"
+#include "base/threads.h"
 #include "device/slot_layout.h"
 #include "engine/images.h"
 #include "engine/program.h"
@@ -152,7 +153,7 @@ Result<void> Resident::boot() {
     mailbox_->set_share(options_.share);
     machine_->set_spin(options_.spin);
     // What goes wrong with it stays, for the pump.
-    machine_->set_answer([this] { (void)take_messages(); });
+    machine_->set_answer([this] { (void)guarded([&] { return take_messages(); }); });
     booted_ = steady_clock::now();
     cpu_at_boot_ = cpu_seconds();
     return {};
@@ -162,18 +163,30 @@ Result<void> Resident::boot() {
 Result<void> Resident::begin() {
     if (is_begun_) return {};
     if (is_stopping_) return Error{"the machine was stopped"};
-    TRY(machine_->launch());
+    // The thread first: a machine that is launched has one.
+    launch_ = unlaunched;
+    thread_ = TRY(start_thread("for the machine's messages", [this] {
+        launch_.wait(unlaunched);
+        if (launch_ == launched) pump();
+    }));
+    Result<void> begun = guarded([&] { return machine_->launch(); });
+    launch_ = begun ? launched : not_launched;
+    launch_.notify_all();
+    if (!begun) {
+        thread_.join();
+        return begun;
+    }
     launches_ = 1;
     is_begun_ = true;
-    thread_ = std::thread([this] { pump(); });
     return {};
 }
 
 Resident::~Resident() {
-    (void)stop();  // whoever wants to know has called it
+    (void)guarded([&] { return stop(); });  // whoever wants to know has called it
 }
 
 Result<void> Resident::stop() {
+    if (is_calling_back()) return Error{"a callback for output cannot stop its machine"};
     if (is_stopped_.exchange(true)) return {};
     {
         std::scoped_lock lock(sending_, mutex_);
@@ -185,12 +198,10 @@ Result<void> Resident::stop() {
     if (thread_.joinable()) thread_.join();
     if (machine_) machine_->set_answer({});
     {
-        std::lock_guard lock(mutex_);
-        changed_.notify_all();
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return readers_.empty(); });
     }
-    for (const auto& stream : streams_)
-        if (stream->reader.joinable()) stream->reader.join();
-    for (std::thread& reader : finished_) reader.join();
+    join_readers();
     {
         std::lock_guard lock(sending_);
         is_gone_ = true;
@@ -200,7 +211,9 @@ Result<void> Resident::stop() {
     std::lock_guard turn(loading_);
     const bool is_parked = machine_ && !failure_;
     machine_.reset();
+    // Where it failed there is nothing to be written back, and nobody may have heard of it yet.
     Result<void> written = is_parked ? write_back() : Result<void>();
+    if (failure_) written = *failure_;
     system_.reset();
     pages_.reset();
     return written;
@@ -256,7 +269,7 @@ std::string Resident::name_of(u32 program) {
 }
 
 Result<u32> Resident::spawn(u32 program, const SpawnOptions& options) {
-    Result<u32> request = ask_for(program, options);
+    Result<u32> request = guarded([&] { return ask_for(program, options); });
     if (request) return request;
     // Nobody will have these.
     std::lock_guard lock(mutex_);
@@ -308,9 +321,14 @@ Result<u32> Resident::ask_for(u32 program, const SpawnOptions& options) {
     strings->insert(strings->end(), environment.begin(), environment.end());
     const u8* head = reinterpret_cast<const u8*>(&request);
     const u64 size = strings->size();
-    TRY(post({MessageKind::spawn, std::vector<u8>(head, head + sizeof request), std::move(strings),
-              0, size}));
-    return request.request;
+    Result<void> posted = guarded([&] {
+        return post({MessageKind::spawn, std::vector<u8>(head, head + sizeof request),
+                     std::move(strings), 0, size});
+    });
+    if (posted) return request.request;
+    std::lock_guard lock(mutex_);
+    unanswered_.erase(request.request);
+    return posted.error();
 }
 
 Result<void> Resident::kill(u32 pid, u32 signal) {
@@ -338,9 +356,9 @@ Result<std::chrono::nanoseconds> Resident::ping() {
 
 // ---- the thread --------------------------------------------------------------------
 
-void Resident::fail(const Error& error) {
+void Resident::fail(Error error) noexcept {
     std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = error;
+    if (!failure_) failure_ = std::move(error);
     is_stopping_ = true;  // for those who read input
     changed_.notify_all();
 }
@@ -374,6 +392,7 @@ void Resident::pump() {
         TRY(take_messages());
         TRY(feed());
         TRY(flush());
+        join_readers();
         if (!TRY(goes_on())) return false;
         std::optional<steady_clock::time_point> deadline;
         if (has_unsent_) deadline = steady_clock::now() + retry;
@@ -388,8 +407,8 @@ void Resident::pump() {
         return true;
     };
     for (;;) {
-        Result<bool> done = turn();
-        if (!done) return fail(done.error());
+        Result<bool> done = guarded(turn);
+        if (!done) return fail(std::move(done).error());
         if (!*done) return;
     }
 }
@@ -425,9 +444,11 @@ Result<void> Resident::take_messages() {
         }
     };
     if (taking_failed_) return *taking_failed_;
-    Result<void> taken = take_all();
-    if (!taken) taking_failed_ = taken.error();
-    return taken;
+    // Whatever it is, a message was lost by it.
+    Result<void> taken = guarded(take_all);
+    if (taken) return taken;
+    taking_failed_ = std::move(taken).error();
+    return *taking_failed_;
 }
 
 Result<void> Resident::handle(const host::Message& message) {

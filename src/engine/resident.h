@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -171,9 +172,14 @@ private:
         u64 waiting_bytes = 0, sent = 0, taken = 0;
         Use use = Use::always;
         bool is_input = false, is_ended = false;
-        bool is_begun = false;   // a process has it
-        bool is_closed = false;  // the host's end
-        std::thread reader;
+        bool is_begun = false;    // a process has it
+        bool is_closed = false;   // the host's end
+        bool has_reader = false;  // a thread that calls `read` for it
+    };
+    // A thread that brings input, as long as its stream is open and `read` has more.
+    struct Reader {
+        std::thread thread;
+        std::shared_ptr<Stream> stream;
     };
 
     Resident(device::Device& device, const ResidentOptions& options)
@@ -184,8 +190,10 @@ private:
     void resume();
     Result<device::Tier> choose_tier(const wasm::Module& module, const ProgramLimits& limits);
     Result<device::Burst> make_program(Loading& loading);
-    void take_in(std::span<Loading* const> all);
+    void take_in(std::span<Loading* const> all) noexcept;
     Result<u32> bring(Loading& loading);
+    Result<void> send_program(u32 number, ProgramInfo& info,
+                              const std::shared_ptr<std::vector<u8>>& blob);
     Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
     Result<void> make_pages();
 
@@ -211,9 +219,12 @@ private:
     Result<bool> feed(u32 number, Stream& stream);
     Result<bool> goes_on();
     void read_input(Stream& stream, const decltype(host::Streams::read)& read);
-    Result<u32> add_stream(std::unique_ptr<Stream> stream);
+    void end_reader(std::list<Reader>::iterator reader);
+    void join_readers();
+    Result<u32> add_stream(std::shared_ptr<Stream> stream);
     Result<void> close(u32 number, Stream& stream);
-    void fail(const Error& error);
+    void fail(Error error) noexcept;
+    bool is_calling_back() const;
     Result<void> write_back();
     // `ready` is asked with the lock held. An Error: the machine is gone.
     template <class Ready>
@@ -227,7 +238,9 @@ private:
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
-    std::mutex loading_;  // whoever has it takes in all programs that are ready
+    enum : u32 { unlaunched, launched, not_launched };
+    std::atomic<u32> launch_ = unlaunched;  // what the thread waits for
+    std::mutex loading_;                    // whoever has it takes in all programs that are ready
     std::chrono::steady_clock::time_point booted_;
     double cpu_at_boot_ = 0;
 
@@ -250,14 +263,13 @@ private:
     std::optional<Error> failure_;
     std::vector<std::unique_ptr<Program>> programs_;
     std::vector<Loading*> ready_;  // to be taken in; of threads that want to have `loading_`
-    std::vector<std::unique_ptr<Stream>> streams_;
-    std::set<u32> inputs_;           // whose ends are open here
-    std::map<u64, u32> closing_;     // by the ping behind their last message
-    std::vector<u32> free_streams_;  // whose numbers may be used again
-    // Streams whose numbers others have, and threads that may still read for them.
-    std::vector<std::unique_ptr<Stream>> retired_;
-    std::vector<std::thread> finished_;
-    std::map<u32, u32> pids_;  // by request
+    std::vector<std::shared_ptr<Stream>> streams_;
+    std::set<u32> inputs_;                      // whose ends are open here
+    std::map<u64, u32> closing_;                // by the ping behind their last message
+    std::vector<u32> free_streams_;             // whose numbers may be used again
+    std::list<Reader> readers_, done_readers_;  // the latter only have to be joined
+    u32 abandoned_ = 0;                         // of readers_: those whose streams are closed
+    std::map<u32, u32> pids_;                   // by request
     std::deque<ProcessEnding> endings_;
     u32 next_request_ = 1;
     std::map<u32, std::vector<u32>> unanswered_;  // requests, and their streams
@@ -276,6 +288,7 @@ Result<bool> Resident::wait_for(Deadline deadline, const std::atomic<bool>* stop
     std::unique_lock lock(mutex_);
     for (;;) {
         if (ready()) return true;
+        if (is_calling_back()) return Error{"a callback for output cannot wait for its machine"};
         if (failure_) return *failure_;
         if (is_stopping_) return Error{"the machine was stopped"};
         if (stop && stop->load(std::memory_order_relaxed)) return false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/threads.h"
 #include "device/slot_layout.h"
 #include "engine/images.h"
 #include "engine/resident.h"
@@ -69,14 +70,15 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
 }
 
 // Of the thread whose turn it is. One pause is for all that need one.
-void Resident::take_in(std::span<Loading* const> all) {
+void Resident::take_in(std::span<Loading* const> all) noexcept {
     const bool must_park = !device_.loads_beside_machine();
     auto needs_park = [&](const Loading* one) {
         return must_park && one->tier != device::Tier::interp;
     };
     auto make = [&](bool while_parked) {
         for (Loading* one : all)
-            if (needs_park(one) == while_parked) one->made = make_program(*one);
+            if (needs_park(one) == while_parked)
+                one->made = guarded([&] { return make_program(*one); });
     };
     auto take = [&]() -> Result<void> {
         if (is_stopping_) return Error{"the machine was stopped"};
@@ -87,9 +89,10 @@ void Resident::take_in(std::span<Loading* const> all) {
         resume();
         return {};
     };
-    const Result<void> taken = take();
+    Result<void> taken = guarded(take);
     for (Loading* one : all)
-        if (!one->made) one->made = taken.error();
+        if (!one->made)
+            one->made = guarded([&]() -> Result<device::Burst> { return taken.error(); });
 }
 
 // Sends it; its number.
@@ -131,6 +134,17 @@ Result<u32> Resident::bring(Loading& loading) {
         number = u32(programs_.size());
         programs_.push_back(std::move(loading.program));
     }
+    Result<void> sent = guarded([&] { return send_program(number, info, blob); });
+    if (sent) return number;
+    // Nobody will answer for it, and another may have its name.
+    std::lock_guard lock(mutex_);
+    programs_[number]->is_answered = true;
+    programs_[number]->error = u32(wasi::Errno::io);
+    return sent.error();
+}
+
+Result<void> Resident::send_program(u32 number, ProgramInfo& info,
+                                    const std::shared_ptr<std::vector<u8>>& blob) {
     info.number = number;
     TRY(post(MessageKind::program, info));
     constexpr u64 piece = max_message - sizeof(ProgramData);
@@ -140,11 +154,11 @@ Result<u32> Resident::bring(Loading& loading) {
         TRY(post({MessageKind::program_data, std::vector<u8>(head, head + sizeof data), blob, at,
                   std::min(piece, blob->size() - at)}));
     }
-    TRY(post(MessageKind::program_end, ProgramNumber{number, 0}));
-    return number;
+    return post(MessageKind::program_end, ProgramNumber{number, 0});
 }
 
 Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
+    if (is_calling_back()) return Error{"a callback for output cannot load programs"};
     std::vector<Loading> mine;
     for (const NewProgram& wanted : programs) {
         if (wanted.name.empty() || wanted.name.size() > max_program_name)
@@ -154,6 +168,7 @@ Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
     }
     {
         std::lock_guard lock(mutex_);
+        ready_.reserve(ready_.size() + mine.size());  // all of them or none
         for (Loading& one : mine) ready_.push_back(&one);
     }
     {
@@ -164,7 +179,7 @@ Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
             std::lock_guard lock(mutex_);
             all.swap(ready_);
         }
-        take_in(all);
+        take_in(all);  // throws nothing: others wait for theirs
     }
     for (const Loading& one : mine)
         if (!*one.made) return one.made->error();

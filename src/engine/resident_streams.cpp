@@ -1,43 +1,51 @@
 // Streams between the host and the processes of a resident machine: what comes and goes, and when
 // their ends close.
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
+#include "base/threads.h"
 #include "engine/resident.h"
 
 namespace gpurun::engine {
 
-Result<u32> Resident::add_stream(std::unique_ptr<Stream> stream) {
+// How many callbacks for input may be on their way whose processes have ended. Nobody can end them.
+constexpr u32 max_abandoned = 64;
+
+// The machine whose messages this thread handles while it calls somebody's function for one.
+static thread_local const Resident* calling_back = nullptr;
+
+bool Resident::is_calling_back() const { return calling_back == this; }
+
+Result<u32> Resident::add_stream(std::shared_ptr<Stream> stream) {
     std::lock_guard lock(mutex_);
     if (failure_) return *failure_;
+    const bool is_input = stream->is_input;
     if (!free_streams_.empty()) {
         const u32 number = free_streams_.back();
-        free_streams_.pop_back();
-        // A thread that reads for it may not have seen yet that it is closed.
-        if (streams_[number]->reader.joinable()) {
-            finished_.push_back(std::move(streams_[number]->reader));
-            retired_.push_back(std::move(streams_[number]));
-        }
-        if (stream->is_input) inputs_.insert(number);
+        if (is_input) inputs_.insert(number);
         streams_[number] = std::move(stream);
+        free_streams_.pop_back();
         return number;
     }
     if (streams_.size() == max_host_streams)
         return Error{format("a machine has %u streams to the host at the most", max_host_streams)};
-    if (stream->is_input) inputs_.insert(u32(streams_.size()));
+    const u32 number = u32(streams_.size());
+    streams_.reserve(max_host_streams);  // so that nothing can go wrong behind inputs_
+    if (is_input) inputs_.insert(number);
     streams_.push_back(std::move(stream));
-    return u32(streams_.size() - 1);
+    return number;
 }
 
 Result<u32> Resident::open_output(std::function<Result<bool>(std::string_view)> write, Use use) {
-    auto stream = std::make_unique<Stream>();
+    auto stream = std::make_shared<Stream>();
     stream->write = std::move(write);
     stream->use = use;
     return add_stream(std::move(stream));
 }
 
 Result<u32> Resident::open_input(std::vector<u8> bytes, Use use) {
-    auto stream = std::make_unique<Stream>();
+    auto stream = std::make_shared<Stream>();
     stream->is_input = stream->is_ended = true;
     stream->use = use;
     stream->waiting_bytes = bytes.size();
@@ -46,14 +54,58 @@ Result<u32> Resident::open_input(std::vector<u8> bytes, Use use) {
 }
 
 Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
-    auto stream = std::make_unique<Stream>();
+    join_readers();
+    auto stream = std::make_shared<Stream>();
     stream->is_input = true;
     stream->use = use;
-    Stream* it = stream.get();
-    const u32 number = TRY(add_stream(std::move(stream)));
+    std::list<Reader> made;
+    made.push_back({{}, stream});
+    const auto reader = made.begin();
+    {
+        std::lock_guard lock(mutex_);
+        if (is_stopping_) return Error{"the machine was stopped"};
+        if (abandoned_ >= max_abandoned)
+            return Error{
+                format("%u callbacks for input of processes that have ended have not returned",
+                       abandoned_)};
+        // It waits for the lock, and finds itself in the list then.
+        reader->thread = TRY(start_thread("for input", [this, reader, read = std::move(read)] {
+            read_input(*reader->stream, read);
+            end_reader(reader);
+        }));
+        stream->has_reader = true;
+        readers_.splice(readers_.end(), made);
+    }
+    // An Error ends the reader too: nobody will have the stream.
+    Result<u32> number = guarded([&] { return add_stream(stream); });
+    if (number) return number;
     std::lock_guard lock(mutex_);
-    it->reader = std::thread([this, it, read = std::move(read)] { read_input(*it, read); });
+    stream->is_closed = true;
+    if (stream->has_reader) abandoned_++;
+    changed_.notify_all();
     return number;
+}
+
+// The last of what a reader does. The pump joins it.
+void Resident::end_reader(std::list<Reader>::iterator reader) {
+    {
+        std::lock_guard lock(mutex_);
+        reader->stream->has_reader = false;
+        if (reader->stream->is_closed) abandoned_--;
+        done_readers_.splice(done_readers_.end(), readers_, reader);
+        changed_.notify_all();
+    }
+    machine_->wake();
+}
+
+// Joins those readers that are done.
+void Resident::join_readers() {
+    std::list<Reader> done;
+    {
+        std::lock_guard lock(mutex_);
+        done.swap(done_readers_);
+    }
+    for (Reader& reader : done) reader.thread.join();
 }
 
 // The host's end. What the device sent before it heard of that comes before the answer to the ping;
@@ -61,6 +113,8 @@ Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
 Result<void> Resident::close(u32 number, Stream& stream) {
     if (stream.is_closed) return {};
     stream.is_closed = true;
+    if (stream.has_reader) abandoned_++;
+    changed_.notify_all();  // its reader
     stream.write = nullptr;
     inputs_.erase(number);
     const MessageKind kind = stream.is_input ? MessageKind::input_end : MessageKind::output_end;
@@ -82,17 +136,27 @@ void Resident::read_input(Stream& stream, const decltype(host::Streams::read)& r
             if (is_stopping_ || stream.is_closed) return;
             most = room();
         }
-        Result<host::Streams::Input> bytes = read(most, {}, &is_stopping_);
+        Result<host::Streams::Input> bytes = host::Streams::Input();
+        try {
+            bytes = read(most, {}, &is_stopping_);
+        } catch (...) {
+            return fail(caught_error());
+        }
         if (bytes && !*bytes) continue;  // somebody wants to stop
         // What cannot be read has ended, as a closed one has.
-        const bool is_ended = !bytes || (*bytes)->empty();
-        {
-            std::lock_guard lock(mutex_);
-            stream.is_ended = is_ended;
-            if (!is_ended) {
-                stream.waiting_bytes += (*bytes)->size();
+        bool is_ended = !bytes || (*bytes)->empty();
+        if (!is_ended) {
+            const u64 size = (*bytes)->size();
+            Result<void> kept = guarded([&]() -> Result<void> {
+                std::lock_guard lock(mutex_);
                 stream.waiting.push_back(std::move(**bytes));
-            }
+                stream.waiting_bytes += size;
+                return {};
+            });
+            if (!kept) return fail(std::move(kept).error());
+        } else {
+            std::lock_guard lock(mutex_);
+            stream.is_ended = true;
         }
         machine_->wake();
         if (is_ended) return;
@@ -167,6 +231,10 @@ Result<void> Resident::handle_output(const host::Message& message) {
         write = stream.write;
     }
     // Without the lock: it may take its time, and ask for other things.
+    struct CallingBack {
+        const Resident* outer;
+        ~CallingBack() { calling_back = outer; }
+    } scope{std::exchange(calling_back, this)};
     Result<bool> is_read = write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (is_read && *is_read) return {};
     std::lock_guard lock(mutex_);

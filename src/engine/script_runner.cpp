@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "engine/store.h"
 #include "text/script.h"
 
@@ -108,12 +109,19 @@ struct Shared {
     ScriptReport report;
     Instance* spectest = nullptr;
     std::mutex baton;
-    u32 threads = 0;  // that have not ended
+    u32 threads = 0;               // that have not ended
+    std::optional<Error> problem;  // what ended one of them
 };
 
 class Runner {
 public:
     explicit Runner(Shared& shared) : shared_(shared), options_(shared.options) {}
+    Runner(const Runner&) = delete;
+    // Without the baton, or when all of its threads have been joined.
+    ~Runner() {
+        for (auto& [name, thread] : threads_)
+            if (thread.joinable()) thread.join();
+    }
 
     Result<void> run(const text::Script& script) {
         std::lock_guard baton(shared_.baton);
@@ -462,17 +470,25 @@ private:
         for (const std::string& name : command.shared) {
             if (instances_.contains(name)) runner->instances_[name] = instances_[name];
         }
-        shared_.threads++;
-        join(threads_[command.name]);
-        threads_[command.name] = std::thread([runner, &command] {
+        std::thread& thread = threads_[command.name];
+        join(thread);
+        Result<std::thread> started = start_thread("of the script", [runner, &command] {
             std::lock_guard baton(runner->shared_.baton);
-            for (const Command& inner : command.commands) {
-                runner->store_->use_thread(runner->thread_);
-                runner->execute(inner);
-            }
-            for (auto& [name, thread] : runner->threads_) runner->join(thread);
+            Result<void> done = guarded([&]() -> Result<void> {
+                for (const Command& inner : command.commands) {
+                    runner->store_->use_thread(runner->thread_);
+                    runner->execute(inner);
+                }
+                return {};
+            });
+            for (auto& [name, other] : runner->threads_) runner->join(other);
+            if (!done && !runner->shared_.problem)
+                runner->shared_.problem = std::move(done).error();
             runner->shared_.threads--;
         });
+        if (!started) return fail(command, started.error().to_string());
+        thread = std::move(*started);
+        shared_.threads++;
     }
 
     void join(std::thread& thread) {
@@ -499,8 +515,9 @@ private:
 Result<ScriptReport> run_script(std::string_view source, std::string_view name,
                                 const ScriptOptions& options) {
     text::Script script = TRY(text::parse_script(source, name));
-    Shared shared{std::string(name), options, nullptr, {}, nullptr, {}, 0};
+    Shared shared{std::string(name), options, nullptr, {}, nullptr, {}, 0, {}};
     TRY(Runner(shared).run(script));
+    if (shared.problem) return *shared.problem;
     return shared.report;
 }
 

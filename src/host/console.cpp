@@ -57,7 +57,9 @@ Result<Streams::Input> read_input(usize most, Streams::Deadline deadline,
             std::vector<u8> bytes(most);
             ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
             if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-            // A closed or missing standard input has nothing.
+            // A closed or missing standard input has nothing, nor has a terminal that is gone.
+            if (count < 0 && errno != EBADF && !(errno == EIO && isatty(STDIN_FILENO)))
+                return Error{format("cannot read standard input: %s", std::strerror(errno))};
             bytes.resize(count > 0 ? usize(count) : 0);
             return Answer(std::move(bytes));
         }

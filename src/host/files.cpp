@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "abi/system.h"
 
@@ -92,18 +93,17 @@ File open_regular(int root, std::string_view path) {
 
 std::optional<std::vector<std::string>> list_names(int directory) {
     File listed(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    DIR* stream = listed ? fdopendir(listed.get()) : nullptr;
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(listed ? fdopendir(listed.get()) : nullptr,
+                                                     closedir);
     if (!stream) return std::nullopt;
     listed.release();
     std::vector<std::string> names;
     errno = 0;
-    while (const dirent* entry = readdir(stream)) {
+    while (const dirent* entry = readdir(stream.get())) {
         if (is_name(entry->d_name)) names.emplace_back(entry->d_name);
         errno = 0;
     }
-    bool is_whole = errno == 0;
-    closedir(stream);
-    if (!is_whole) return std::nullopt;
+    if (errno != 0) return std::nullopt;
     std::sort(names.begin(), names.end());
     return names;
 }

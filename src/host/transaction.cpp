@@ -15,6 +15,7 @@
 #include "abi/system.h"
 #include "base/format.h"
 #include "base/notes.h"
+#include "base/threads.h"
 
 namespace gpurun::host {
 namespace {
@@ -589,8 +590,16 @@ Result<Transaction> Transaction::begin(int directory, std::string shown) {
 
 Transaction::~Transaction() {
     if (!folder_ || leaves_folder_) return;
-    if (!empty_folder(folder_.get())) return;
-    unlinkat(directory_, staging_name, AT_REMOVEDIR);
+    // It is empty if all of it was committed; to empty it takes memory and descriptors. What stays
+    // is for the next run.
+    if (unlinkat(directory_, staging_name, AT_REMOVEDIR) != 0) {
+        Result<void> emptied = guarded([&]() -> Result<void> {
+            if (!empty_folder(folder_.get())) return Error{"not empty"};
+            return {};
+        });
+        if (!emptied) return;
+        unlinkat(directory_, staging_name, AT_REMOVEDIR);
+    }
     if (!own_times_) return;
     timespec times[2] = {time_of(own_times_->accessed), time_of(own_times_->modified)};
     futimens(directory_, times);

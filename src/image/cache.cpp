@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -36,6 +37,7 @@ struct Header {
 bool read_all(int file, void* to, usize size) {
     for (usize done = 0; done < size;) {
         ssize_t got = read(file, static_cast<char*>(to) + done, size - done);
+        if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return false;
         done += usize(got);
     }
@@ -45,6 +47,7 @@ bool read_all(int file, void* to, usize size) {
 bool write_all(int file, const void* from, usize size) {
     for (usize done = 0; done < size;) {
         ssize_t put = write(file, static_cast<const char*>(from) + done, size - done);
+        if (put < 0 && errno == EINTR) continue;
         if (put <= 0) return false;
         done += usize(put);
     }
@@ -85,6 +88,7 @@ public:
         if (number_ >= 0) close(number_);
     }
     int get() const { return number_; }
+    int release() { return std::exchange(number_, -1); }
     bool is_open() const { return number_ >= 0; }
 
 private:
@@ -128,10 +132,12 @@ File open_entry(const File& folder, const std::string& name, const char*& proble
 // Lists a folder. Returns no names if it is not open.
 std::vector<std::string> names_in(const File& folder) {
     std::vector<std::string> names;
-    DIR* list = folder.is_open() ? fdopendir(fcntl(folder.get(), F_DUPFD_CLOEXEC, 0)) : nullptr;
-    if (list == nullptr) return names;
-    while (const dirent* at = readdir(list)) names.emplace_back(at->d_name);
-    closedir(list);
+    File copy(folder.is_open() ? fcntl(folder.get(), F_DUPFD_CLOEXEC, 0) : -1);
+    const std::unique_ptr<DIR, int (*)(DIR*)> list(copy.is_open() ? fdopendir(copy.get()) : nullptr,
+                                                   closedir);
+    if (!list) return names;
+    copy.release();  // the list closes it
+    while (const dirent* at = readdir(list.get())) names.emplace_back(at->d_name);
     return names;
 }
 
@@ -206,8 +212,8 @@ void Cache::drop(std::string_view key, const char* why) const {
     if (!folder.is_open()) return;
     const std::string name = name_of(key);
     unlinkat(folder.get(), name.c_str(), 0);
-    note(format("dropped %s/%s: %s; what it had is made again", folder_.c_str(), name.c_str(),
-                why));
+    note(
+        format("dropped %s/%s: %s; what it had is made again", folder_.c_str(), name.c_str(), why));
 }
 
 void Cache::put(std::string_view key, std::span<const u8> content) const {
@@ -229,8 +235,7 @@ void Cache::put(std::string_view key, std::span<const u8> content) const {
                   write_all(file.get(), key.data(), key.size()) &&
                   write_all(file.get(), content.data(), content.size());
     }
-    if (!written ||
-        renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
+    if (!written || renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
         unlinkat(folder.get(), temporary.c_str(), 0);
     trim(most_bytes);
 }
@@ -252,8 +257,8 @@ std::vector<Cache::Entry> Cache::entries() const {
             continue;
         key.resize(header.key_size < key.size() ? header.key_size : key.size());
         if (!read_all(file.get(), key.data(), key.size())) key.clear();
-        found.push_back({name, key.substr(0, key.find_first_of(" /")), u64(info.st_size),
-                         s64(info.st_mtime)});
+        found.push_back(
+            {name, key.substr(0, key.find_first_of(" /")), u64(info.st_size), s64(info.st_mtime)});
     }
     std::ranges::sort(found, [](const Entry& a, const Entry& b) {
         return a.used != b.used ? a.used > b.used : a.name < b.name;

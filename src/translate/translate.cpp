@@ -2,10 +2,12 @@
 #include "translate/translate.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/threads.h"
 #include "translate/function_translator.h"
 
 namespace gpurun::translate {
@@ -70,11 +72,10 @@ FunctionCode finish_alone(FunctionTranslator& translator, FunctionCode result) {
 Result<Code> translate(const wasm::Module& module, const Options& options) {
     Code result{{}, {}, 0, InstanceLayout(module)};
     std::vector<Piece> pieces = split(module, result.layout, options);
-    std::vector<std::thread> threads;
-    for (usize i = 1; i < pieces.size(); i++)
-        threads.emplace_back([&pieces, i] { pieces[i].translate(); });
-    if (!pieces.empty()) pieces[0].translate();
-    for (std::thread& thread : threads) thread.join();
+    std::atomic<usize> next = 0;
+    share_work(u32(pieces.size()), [&](u32) {
+        for (usize i; (i = next.fetch_add(1)) < pieces.size();) pieces[i].translate();
+    });
 
     FunctionTranslator instantiate(module, result.layout, false);
     if (!instantiate.translate_instantiate())

@@ -1,8 +1,8 @@
 // Spreads the bodies of a module over threads. Bodies do not depend on each other.
 #include <atomic>
 #include <mutex>
-#include <thread>
 
+#include "base/threads.h"
 #include "wasm/validate.h"
 
 namespace gpurun::wasm {
@@ -54,10 +54,7 @@ std::optional<Failure> validate_bodies(const Module& module, bool has_data_count
     u32 bytes = module.funcs.back().end - module.funcs[begin].body;
     u32 threads = std::min(1 + bytes / bytes_worth_a_thread, std::thread::hardware_concurrency());
     threads = std::min(threads, max_threads);
-    std::vector<std::thread> others;
-    for (u32 i = 1; i < threads; i++) others.emplace_back([&] { validate_some(work); });
-    validate_some(work);
-    for (std::thread& other : others) other.join();
+    share_work(threads, [&](u32) { validate_some(work); });
     return std::move(work.failure);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/threads.h"
 #include "commands.h"
 #include "engine/load.h"
 #include "engine/objdump.h"
@@ -575,7 +576,11 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int code = run_command(argc, argv);
+    gpurun::Result<int> ran =
+        gpurun::guarded([&]() -> gpurun::Result<int> { return run_command(argc, argv); });
+    // Nothing takes memory here: that there is none may be what is to be said.
+    if (!ran) std::fprintf(stderr, "gpu-run: %s\n", ran.error().message.c_str());
+    const int code = ran ? *ran : exit_input;
     // Nobody waits for machine code that comes too late.
     if (gpurun_is_compiling()) {
         std::fflush(nullptr);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "attempt.h"
+#include "base/threads.h"
 #include "endings.h"
 #include "handoff.h"
 #include "interrupt.h"
@@ -83,18 +84,28 @@ public:
 
     int run() {
         limit(config_, options_.run.timeout);
-        std::thread reader, writer;
-        {
-            const HeldSignals held;  // they are for this thread; the others are told
-            reader = std::thread([this] { read(); });
-            writer = std::thread([this] { write(); });
-        }
-        run_chunks();
-        is_over_ = true;
-        chunks_.close();
-        ran_.close();
-        reader.join();
-        writer.join();
+        Result<void> done = guarded([&]() -> Result<void> {
+            std::vector<std::thread> threads;
+            threads.reserve(2);
+            JoinGuard guard(threads);
+            const Closer closer{*this};
+            {
+                const HeldSignals held;  // they are for this thread; the others are told
+                for (void (Map::*work)() : {&Map::read, &Map::write})
+                    threads.push_back(TRY(start_thread("of the map", [this, work] {
+                        Result<void> worked = guarded([&]() -> Result<void> {
+                            (this->*work)();
+                            return {};
+                        });
+                        if (worked) return;
+                        fail(std::move(worked).error());
+                        close();
+                    })));
+            }
+            run_chunks();
+            return {};
+        });
+        if (!done) fail(std::move(done).error());
         progress_.clear();
         int code = tell();
         RunReport report{"map", {{options_.run.file, endings_, tier(), native_}}, code, slots_, 0};
@@ -102,6 +113,17 @@ public:
     }
 
 private:
+    void close() {
+        is_over_ = true;
+        chunks_.close();
+        ran_.close();
+    }
+    // Has the threads end. They finish what they have.
+    struct Closer {
+        Map& map;
+        ~Closer() { map.close(); }
+    };
+
     // ---- the reader's thread
 
     void read() {
