@@ -23,10 +23,11 @@ class HostFunction:
 
 
 class Call:
-    """A guest's call of a host function, while it lasts."""
+    """A guest's call of a host function, while it lasts: then its memory can be used."""
 
     def __init__(self, handle):
         self._handle = handle
+        self._lock = threading.Lock()  # another thread may use the call when it ends
         self.process = library.call_process(handle)
         self.memory_size = library.call_memory_size(handle)
 
@@ -34,14 +35,23 @@ class Call:
         if size > self.memory_size:
             raise IndexError("the range is not in the guest's memory")
         buffer = ctypes.create_string_buffer(size)
-        if not library.call_read(self._handle, address, buffer, size):
-            raise IndexError("the range is not in the guest's memory")
+        self._use(library.call_read, address, buffer, size)
         return buffer.raw
 
     def write(self, address, content):
         content = bytes(content)
-        if not library.call_write(self._handle, address, content, len(content)):
-            raise IndexError("the range is not in the guest's memory")
+        self._use(library.call_write, address, content, len(content))
+
+    def _use(self, function, address, content, size):
+        with self._lock:
+            if self._handle is None:
+                raise Error("the call has ended: the guest's memory is there while it lasts")
+            if not function(self._handle, address, content, size):
+                raise IndexError("the range is not in the guest's memory")
+
+    def _end(self):
+        with self._lock:
+            self._handle = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +128,8 @@ class Run:
             except Exception as problem:  # whatever it is, it must not pass through C
                 self.causes[made_call.process] = problem
                 return False
+            finally:
+                made_call._end()
 
         def types(names):
             return (ctypes.c_int * len(names))(*(_library.TYPES[name] for name in names))
@@ -152,19 +164,22 @@ class Run:
             except Error as problem:
                 failures.append(problem)
 
-        # Python sees a signal only between two of its own instructions, so it must not wait inside
-        # the library.
-        worker = threading.Thread(target=work)
-        worker.start()
-        try:
-            while worker.is_alive():
-                worker.join(0.1)
-        except BaseException:
-            library.stop_request(self.stop)
-            worker.join()
-            if made:
-                library.result_delete(made[0])
-            raise
+        # Python sees a signal only between two instructions of its main thread, so that must not
+        # wait inside the library. Others do: the library knows a host function by its thread.
+        if threading.current_thread() is not threading.main_thread():
+            work()
+        else:
+            worker = threading.Thread(target=work)
+            worker.start()
+            try:
+                while worker.is_alive():
+                    worker.join(0.1)
+            except BaseException:
+                library.stop_request(self.stop)
+                worker.join()
+                if made:
+                    library.result_delete(made[0])
+                raise
         if failures:
             raise failures[0]
         return Ending(made[0], self.causes)

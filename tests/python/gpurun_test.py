@@ -171,6 +171,39 @@ def test_host_functions():
     assert isinstance(caught.value.__cause__, IndexError)
 
 
+CALLS = b"""(module
+    (import "env" "call" (func $call (result i32)))
+    (memory (export "memory") 1)
+    (func (export "go") (result i32) (call $call))
+    (func (export "answer") (result i32) (i32.const 42)))"""
+
+
+def test_a_call_that_has_ended():
+    kept = []
+    functions = [gpurun.HostFunction("env", "call", [], ["i32"],
+                                     lambda call: kept.append(call) or 1)]
+    assert gpurun.invoke(CALLS, "go", functions=functions, device=DEVICE) == 1
+    for use in (lambda: kept[0].read(0, 4), lambda: kept[0].write(0, b"four")):
+        with pytest.raises(gpurun.Error, match="the call has ended"):
+            use()
+    assert kept[0].process == 0 and kept[0].memory_size == 65536
+
+
+def test_host_functions_that_run_something():
+    module = gpurun.Module(CALLS)
+    here, other = gpurun.Device(DEVICE), gpurun.Device("cpu")
+    unused = [gpurun.HostFunction("env", "call", [], ["i32"], lambda call: 0)]
+
+    def nested(device):
+        return [gpurun.HostFunction("env", "call", [], ["i32"], lambda call: gpurun.invoke(
+            module, "answer", functions=unused, device=device))]
+
+    with pytest.raises(gpurun.Trap) as caught:
+        gpurun.invoke(module, "go", functions=nested(here), device=here)
+    assert "cannot run something on it" in str(caught.value.__cause__)
+    assert gpurun.invoke(module, "go", functions=nested(other), device=here) == 42
+
+
 def test_map():
     inputs = [b"x" * (i % 70) + b"%d" % i for i in range(1000)]
     assert gpurun.map(COPY, inputs, device=DEVICE) == inputs
