@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -190,6 +191,92 @@ TEST(Machine, ManyProcessesEachWithStreamsOfItsOwn) {
     EXPECT_TRUE(machine.wait_idle(20));
     const gpurun_machine_stats stats = machine.stats();
     EXPECT_EQ(stats.launches, 1u);
+}
+
+size_t threads() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return size_t(std::distance(begin(tasks), end(tasks)));
+}
+
+size_t address_space() {  // bytes
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * size_t(getpagesize());
+}
+
+// A thread that brings input ends with it.
+TEST(Machine, CallbacksForInputLeaveNoThreads) {
+    constexpr uint32_t count = 500, at_once = 10;
+    std::deque<Config> configs;
+    Machine machine(device());
+    const uint32_t program = machine.load("copier", module(copier));
+    size_t threads_before = 0, bytes_before = 0;
+    std::atomic<uint32_t> calls = 0;
+    uint32_t begun = 0;
+    for (uint32_t ended = 0; ended < count; ended++) {
+        for (; begun < count && begun - ended < at_once; begun++) {
+            auto bring = [&calls, is_done = false](size_t) mutable {
+                calls++;
+                return std::exchange(is_done, true) ? "" : "input";
+            };
+            machine.spawn(program, configs.emplace_back().input_callback(bring));
+        }
+        auto next = machine.next(20);
+        ASSERT_TRUE(next) << ended;
+        ASSERT_EQ(next->result[0].output(), "input");
+        if (ended != 100) continue;
+        threads_before = threads();
+        bytes_before = address_space();
+    }
+    EXPECT_GE(calls, count);
+    EXPECT_LE(threads(), threads_before + at_once);
+    EXPECT_LE(address_space(), bytes_before + (size_t{256} << 20));
+}
+
+// Nobody can end a callback that does not return, but there are never many whose process is gone.
+TEST(Machine, CallbacksForInputThatDoNotReturnAreBounded) {
+    std::atomic<bool> may_return = false;
+    Config stuck;
+    stuck.input_callback([&](size_t) {
+        while (!may_return) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return std::string();
+    });
+    Machine machine(device());
+    const uint32_t program = machine.load("ends", module("(module (func (export \"_start\")))"));
+    const size_t threads_before = threads();
+    std::string said = "no error";
+    for (int i = 0; i < 300 && said == "no error"; i++) {
+        said = error_of([&] {
+            machine.spawn(program, stuck);
+            machine.next(20);
+        });
+    }
+    EXPECT_THAT(said, HasSubstr("have not returned"));
+    EXPECT_LE(threads(), threads_before + 100);
+    may_return = true;
+    // They are joined once they are done.
+    for (int i = 0; i < 2000 && error_of([&] { machine.spawn(program, stuck); }) != "no error"; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(machine.next(20));
+    EXPECT_LE(threads(), threads_before + 4);
+}
+
+TEST(Machine, CallbacksForOutputCannotWaitForIt) {
+    Machine machine(device());
+    const uint32_t program = machine.load("copier", module(copier));
+    std::string ping, load, close;
+    Config config;
+    config.input("x").output_callback([&](uint32_t, int, std::string_view) {
+        ping = error_of([&] { machine.ping(); });
+        load = error_of([&] { machine.load("another", module(copier)); });
+        close = error_of([&] { machine.close(); });
+        return true;
+    });
+    machine.spawn(program, config);
+    ASSERT_TRUE(machine.next(20));
+    for (const std::string* said : {&ping, &load, &close})
+        EXPECT_THAT(*said, HasSubstr("a callback for output cannot"));
+    EXPECT_GT(machine.ping(), 0);
 }
 
 TEST(Machine, FaultsHaveAPlace) {

@@ -370,6 +370,45 @@ TEST(Api, HostFunctions) {
                 HasSubstr("env"));
 }
 
+// What they would wait for waits for them. Another handle is another device.
+TEST(Api, CallbacksCannotRunSomethingOnTheirOwnDevice) {
+    Module made = module(R"(
+      (module
+        (import "env" "nested" (func $nested (result i32)))
+        (func (export "go") (result i32) (call $nested))
+        (func (export "answer") (result i32) (i32.const 42))))");
+    Config inner;
+    inner.function("answer").host_function<int32_t>("env", "nested", [](Call&) { return 0; });
+    std::string said;
+    Config config;
+    config.function("go").host_function<int32_t>("env", "nested", [&](Call&) {
+        said = error_of([&] { run(device(), made, inner); });
+        return 7;
+    });
+    EXPECT_EQ(run(device(), made, config)[0].value<int32_t>(0), 7);
+    EXPECT_THAT(said, HasSubstr("cannot run something on it"));
+    said.clear();
+    Result many = run(device(), made, config.processes(20));
+    for (uint32_t i = 0; i < 20; i++) EXPECT_EQ(many[i].value<int32_t>(0), 7);
+    EXPECT_THAT(said, HasSubstr("cannot run something on it"));
+
+    Config output;
+    output.input("x").output_callback([&](uint32_t, int, std::string_view) {
+        said = error_of([&] { Machine machine(device()); });
+        return true;
+    });
+    said.clear();
+    run(device(), module(copier), output);
+    EXPECT_THAT(said, HasSubstr("cannot run something on it"));
+
+    Device other("cpu");
+    Config apart;
+    apart.function("go").host_function<int32_t>("env", "nested", [&](Call&) {
+        return run(other, made, inner.processes(3))[2].value<int32_t>(0);
+    });
+    EXPECT_EQ(run(device(), made, apart.processes(4))[3].value<int32_t>(0), 42);
+}
+
 TEST(Api, Traces) {
     std::vector<std::string> lines;
     Config config;
