@@ -172,6 +172,12 @@ inline void fill_in(Driver& driver) {
         delete static_cast<FakeStream*>(stream);
         return 0;
     });
+    driver.stream_query.set([](Handle stream) -> Status {
+        FakeGpu& gpu = *FakeGpu::current();
+        std::lock_guard lock(gpu.mutex);
+        if (gpu.has_failed) return launch_failed;
+        return static_cast<FakeStream*>(stream)->is_idle() ? 0 : not_ready;
+    });
     driver.stream_synchronize.set([](Handle stream) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         std::unique_lock lock(gpu.mutex);
