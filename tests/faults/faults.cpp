@@ -177,6 +177,12 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
     return faults::allocate(size, 1);
 }
+void* operator new(std::size_t size, std::align_val_t to, const std::nothrow_t&) noexcept {
+    return faults::allocate(size, std::size_t(to));
+}
+void* operator new[](std::size_t size, std::align_val_t to, const std::nothrow_t&) noexcept {
+    return faults::allocate(size, std::size_t(to));
+}
 void operator delete(void* block) noexcept { faults::release(block); }
 void operator delete[](void* block) noexcept { faults::release(block); }
 void operator delete(void* block, std::size_t) noexcept { faults::release(block); }
@@ -191,6 +197,12 @@ void operator delete[](void* block, std::size_t, std::align_val_t) noexcept {
 }
 void operator delete(void* block, const std::nothrow_t&) noexcept { faults::release(block); }
 void operator delete[](void* block, const std::nothrow_t&) noexcept { faults::release(block); }
+void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept {
+    faults::release(block);
+}
+void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
+    faults::release(block);
+}
 
 // ---- compiling ---------------------------------------------------------------------
 
