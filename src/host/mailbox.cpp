@@ -31,6 +31,7 @@ std::optional<u32> least_payload(MessageKind kind) {
         case MessageKind::taken: return sizeof(StreamBytes);
         case MessageKind::pong: return sizeof(Ping);
         case MessageKind::want_block: return sizeof(BlockRequest);
+        case MessageKind::record: return sizeof(DebugRecord);
         case MessageKind::idle:
         case MessageKind::broken: return 0;
         default: return std::nullopt;

@@ -344,7 +344,8 @@ public:
     const device::DeviceInfo& info() const override { return cpu_->info(); }
     const device::Usage& usage() const override { return cpu_->usage(); }
     std::map<std::string, u64> driver_calls() const override { return {}; }
-    Result<void> prepare(bool) override { return {}; }
+    Result<void> prepare(device::Mode) override { return {}; }
+    std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
         return cpu_->make_system(size);
     }

@@ -76,6 +76,7 @@ private:
     u32 lanes_;
     u32* words_;
     u8* bytes_;
+    u32 id_;
     Handle block_;
 };
 
@@ -233,7 +234,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
             return Error{problem};
         for (u32 i = 0; i < lanes; i++) {
             if (!(states[i].flags & lane_waits_for_host)) continue;
-            LanesWaiting process(row, lanes_, i, states[i].block);
+            LanesWaiting process(row, lanes_, i, states[i]);
             if (part.serve) TRY(part.serve(process));
             states[i].flags &= ~lane_waits_for_host;
         }
