@@ -78,7 +78,8 @@ before it; whatever follows is for the program, or the arguments of the function
 text writes them, such as -5, 0xff, 1.5e3, inf or nan:0x200000.
 
 Exit codes: 0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
-130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.
+130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP;
+134 a trap, an exception that nothing caught, or no fuel left.
 
 $ gpu-run objdump --help
 show what is in modules, with the interpreter's code

@@ -326,7 +326,7 @@ Processes run in chunks. What --timeout stops begins again, fewer at a time, for
 its turn; so a process that does not end takes a multiple of the time until it is given up.
 
 Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
-130 interrupted by Ctrl-C, what is done is kept.
+130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, what is done is kept.
 
 $ gpu-run map show.wat
 gpu-run: map takes inputs from --in DIR or --lines FILE; gpu-run map --help shows how to call it

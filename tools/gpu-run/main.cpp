@@ -43,7 +43,8 @@ constexpr HelpText help_text = {
 before it; whatever follows is for the program, or the arguments of the function: numbers as wasm's
 text writes them, such as -5, 0xff, 1.5e3, inf or nan:0x200000.)",
     R"(0 or the program's own; 1 bad input; 2 wrong options; 124 the time is over;
-130 interrupted by Ctrl-C; 134 a trap, an exception that nothing caught, or no fuel left.)"};
+130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP;
+134 a trap, an exception that nothing caught, or no fuel left.)"};
 
 constexpr const char* map_footer = R"(Examples:
   gpu-run map --in texts count.wasm                   each file as standard input, outputs in order
@@ -65,7 +66,7 @@ Processes run in chunks. What --timeout stops begins again, fewer at a time, for
 its turn; so a process that does not end takes a multiple of the time until it is given up.
 
 Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
-130 interrupted by Ctrl-C, what is done is kept.)";
+130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, what is done is kept.)";
 
 bool is_positional(const CLI::Option* option) { return option->get_positional(); }
 
