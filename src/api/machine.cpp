@@ -207,6 +207,7 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         if (config.machine_threads) options.tasks = config.machine_threads;
         options.spin = std::chrono::microseconds(config.spin);
         options.system.is_traced = config.is_traced;
+        options.system.is_cancelled = [stop = config.stop] { return stop && *stop; };
         if (config.line)
             options.take_record = [line = config.line,
                                    data = config.line_data](const DebugRecord& record) {

@@ -263,6 +263,7 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const BurstJob>
         if (module->imports.empty()) continue;
         host::SystemOptions system = options.system;
         system.process_count = options.processes;
+        system.is_cancelled = [&control] { return control.wants_stop(); };
         if (system.arena_size == 0)
             system.arena_size = system_bytes(device.info(), options.processes);
         systems.back() = TRY(System::make(device, system));

@@ -235,6 +235,7 @@ Result<ProgramEnding> run_to_end(device::Device& device, std::shared_ptr<const w
     if (options.system.arena_size == 0) options.system.arena_size = system_bytes(device.info(), 1);
     options.system.is_live = true;
     options.limits.control = control;
+    options.system.is_cancelled = [&control] { return control.wants_stop(); };
     System system = TRY(System::make(device, options.system, options.streams.terminals));
     std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, &system.memory()));
     TRY(store->offer(options.host_functions));

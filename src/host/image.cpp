@@ -473,6 +473,8 @@ Result<void> ImageBuilder::write_entries(Handle handle, std::vector<DirEntry>& e
 
 // 0: not for programs.
 Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& name) {
+    if (options_.is_cancelled && options_.is_cancelled())
+        return Error{"stopped while folders were read"};
     struct stat info;
     if (fstatat(directory.file.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno != ENOENT) image_.unreadable_++;

@@ -3,6 +3,7 @@
 // of it. Knows nothing of devices or of what processes do with it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,8 @@ struct SystemOptions {
     u64 arena_size = 0;
     u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those
     u32 debug_capacity = 0;
+    // Asked before each file is read: then the image is given up with an Error.
+    std::function<bool()> is_cancelled = {};
 };
 
 // What the host knew of a node of the base when it was loaded.
