@@ -112,6 +112,7 @@ private:
     }
     static host::SystemOptions options(const std::string& path) {
         host::SystemOptions options;
+        options.output_limit = output_stays;
         options.mounts = {{path + "/main", "/", true}, {path + "/second", "ro", false}};
         options.arguments = {"fuzz", "{}", "x"};
         options.environment = {"A=1"};

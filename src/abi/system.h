@@ -12,11 +12,11 @@
 // changes something gets copies of its own, of the file and of the directories on the way to it;
 // what lies outside the heap is the base's. A directory's entries are in the order of
 // their serial numbers, which never come back: what fd_readdir gives out as cookies. A file's
-// contents are blocks of file_block bytes (the only block of a small file of the base may be as short
-// as the file) by way of a table of handles; 0 stands for zeros or, in
-// a node with node_is_cold, for what the host has yet to bring. zero_block stands for zeros in
-// both; so does what lies past the table's end. A table has at most table_blocks handles: a file
-// with more has node_is_deep, and a table of such tables, where 0 stands for zeros.
+// contents are blocks of file_block bytes (the only block of a small file of the base may be as
+// short as the file) by way of a table of handles; 0 stands for zeros or, in a node with
+// node_is_cold, for what the host has yet to bring. zero_block stands for zeros in both; so does
+// what lies past the table's end. A table has at most table_blocks handles: a file with more has
+// node_is_deep, and a table of such tables, where 0 stands for zeros.
 #pragma once
 
 #include "base/ints.h"
@@ -39,6 +39,9 @@ inline constexpr u32 max_name = 255;           // bytes of one name: then ENAMET
 inline constexpr u32 max_symlinks = 32;        // followed in one resolution: then ELOOP
 inline constexpr u64 max_file = u64{1} << 40;  // bytes: then EFBIG
 inline constexpr u32 max_preopens = 64;        // the host refuses more
+
+inline constexpr u64 output_stays =
+    ~u64{0};  // of output_limit: nobody takes it away before the end
 
 struct SystemHeader {
     // Written by the host before the launch.
@@ -251,7 +254,7 @@ struct DebugRecord {
     u64 value;  // text: its length, of which debug_text_bytes are kept at the most; call: its
                 // number
     u8 text[debug_text_bytes];  // call: a TracedCall; ended: a ChildEnding
-    u64 turn;  // machines: its number + 1, once all of it is there
+    u64 turn;                   // machines: its number + 1, once all of it is there
 };
 static_assert(sizeof(DebugRecord) == 128);
 

@@ -497,7 +497,8 @@ private:
             return sent;
         sent |= send_streams();
         sent |= send_records();
-        if (!has_output_ && !has_records() && !has_zombies() && send(MessageKind::idle, Ping{idle})) idle_ = idle;
+        if (!has_output_ && !has_records() && !has_zombies() && send(MessageKind::idle, Ping{idle}))
+            idle_ = idle;
         return sent;
     }
 
@@ -512,7 +513,8 @@ private:
         SystemHeader& system = system_of(p_);
         bool sent = false;
         for (u32 i = 0; i < messages_a_turn && has_records(); i++, sent = true) {
-            const u64 number = shuffle(lane_id() == 0 ? load_relaxed(&system.debug_taken) : u64{0}, 0);
+            const u64 number =
+                shuffle(lane_id() == 0 ? load_relaxed(&system.debug_taken) : u64{0}, 0);
             const DebugRecord* record =
                 at_handle<DebugRecord>(p_, system.debug) + number % system.debug_capacity;
             // Somebody may still be writing it.

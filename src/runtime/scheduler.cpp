@@ -320,12 +320,13 @@ bool park_in_call(const Machine& m, const Lane& lane) {
 
 // ---- ends --------------------------------------------------------------------------
 
-// Keeps where a process of the caller's task was when a fault ended it. The host learns of a child's
-// by a record, since only its parent is told how it ended.
+// Keeps where a process of the caller's task was when a fault ended it. The host learns of a
+// child's by a record, since only its parent is told how it ended.
 [[gnu::noinline]] void note_fault(const Machine& m, const Lane& lane, Ending ending, u32 code) {
     ProcessEntry& process = process_of(m, lane);
     process.trap_pc = lane.p.words[lane.thread + thread_pc];
-    if (load_relaxed(&process.parent) == host_parent || system_of(lane.p).debug_capacity == 0) return;
+    if (load_relaxed(&process.parent) == host_parent || system_of(lane.p).debug_capacity == 0)
+        return;
     note_ending(lane.p, process.pid, {u32(ending), code, process.trap_pc, process.program});
 }
 
@@ -405,8 +406,8 @@ QueueLook shuffled(QueueLook mine, u32 from) {
     return {shuffle(mine.head, from), s32(shuffle(u32(mine.there), from))};
 }
 
-// Finds ready tasks of the best level that there is among the first `count` programs, or of the worst, from
-// `start` on. To look costs no order; who takes something from it gets that with it.
+// Finds ready tasks of the best level that there is among the first `count` programs, or of the
+// worst, from `start` on. To look costs no order; who takes something from it gets that with it.
 ReadyQueue find_ready(const Machine& m, u32 count, u32 start, bool is_fair) {
     ReadyQueue best;
     u32 best_rank = queue_levels;

@@ -100,7 +100,8 @@ Outcome write_pieces(Call& call, const Transfer& transfer) {
         u8* block = block_to_write(call.p, node, at / file_block, count == file_block, is_cold);
         if (is_cold) return call.ask_host(Request::block, transfer.file->node, at / file_block);
         // The host makes room in a stream that holds something.
-        if (block == nullptr && node->kind == NodeKind::stream && node->size > 0)
+        if (block == nullptr && node->kind == NodeKind::stream && node->size > 0 &&
+            system_of(call.p).output_limit != output_stays)
             return call.ask_host(Request::output, transfer.file->node, 0);
         if (block == nullptr)
             return done > 0 ? finish(call, transfer, done) : call.done(Errno::nospc);

@@ -1,5 +1,6 @@
 // Why a thread waits, and until when: thread_state and thread_wait_until of its words say it. Every
-// kernel and the CPU device ask may_go_on(); machines wake by their buckets as well (runtime/wait.h).
+// kernel and the CPU device ask may_go_on(); machines wake by their buckets as well
+// (runtime/wait.h).
 #pragma once
 
 #include "abi/machine.h"
@@ -34,8 +35,8 @@ inline void finish_wait(const Process& p, u32* thread, u32 result) {
     word(thread, thread_state) = u32(ThreadState::ready);
 }
 
-// Returns true if time alone ends the wait that a thread left its lane with. Nobody else is there to
-// end it, so a memory.atomic.wait without a time limit is none; a sleep for ever is.
+// Returns true if time alone ends the wait that a thread left its lane with. Nobody else is there
+// to end it, so a memory.atomic.wait without a time limit is none; a sleep for ever is.
 inline bool waits_for_time(const u32* thread, ThreadState state) {
     return state == ThreadState::sleeping ||
            (state == ThreadState::waiting && get<u64>(thread, thread_wait_until) != no_deadline);

@@ -47,8 +47,8 @@ struct Input {
 
 // An input that an earlier run has done, and whose output is there.
 struct Done {
-    std::string mark;     // Input::mark of then; empty: that version of gpu-run did not note it
-    s64 written_at = 0;   // the output's time of modification, ns
+    std::string mark;    // Input::mark of then; empty: that version of gpu-run did not note it
+    s64 written_at = 0;  // the output's time of modification, ns
 };
 using FindDone = std::function<std::optional<Done>(const std::string& name)>;
 

@@ -313,9 +313,8 @@ Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone 
     std::error_code problem;
     std::optional<std::string> input;  // what can be read once is left to the processes
     if (fs::is_regular_file(options.run.input, problem)) input = TRY(input_file(options.run));
-    return std::unique_ptr<Inputs>(
-        std::make_unique<LineInputs>(file, size, options.run.arguments, std::move(find_done),
-                                     input ? hash(*input) : 0));
+    return std::unique_ptr<Inputs>(std::make_unique<LineInputs>(
+        file, size, options.run.arguments, std::move(find_done), input ? hash(*input) : 0));
 }
 
 }  // namespace gpurun::tool
