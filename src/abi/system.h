@@ -40,8 +40,8 @@ inline constexpr u32 max_symlinks = 32;        // followed in one resolution: th
 inline constexpr u64 max_file = u64{1} << 40;  // bytes: then EFBIG
 inline constexpr u32 max_preopens = 64;        // the host refuses more
 
-inline constexpr u64 output_stays =
-    ~u64{0};  // of output_limit: nobody takes it away before the end
+// As output_limit: nobody takes output away before the end.
+inline constexpr u64 output_stays = ~u64{0};
 
 struct SystemHeader {
     // Written by the host before the launch.
