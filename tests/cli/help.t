@@ -26,6 +26,7 @@ Options:
   --stack N                   call stack, in slots of 4 bytes: 1048576
   --heap N                    heap of objects, in words of 4 bytes
   --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
+  --output-buffer SIZE        output that a process may be ahead of gpu-run, then it waits: 64KiB
   --dir HOST[::GUEST] ...     let the program use a directory, and write back what it changed there
   --dir-ro HOST[::GUEST] ...  the same, but only to read
   --env NAME[=VALUE] ...      a variable of the program's environment

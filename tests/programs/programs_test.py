@@ -123,6 +123,7 @@ def run_module(module, program, case, folder, options, instances):
     if program.resident or options.resident:
         words += ["--resident"]
     if program.resident:
+        words += ["--quiet"]  # what becomes of children is the program's to tell
         for name, other in known_programs(program, case).items():
             if other != program.name:
                 words += ["--program", f"{name}={options.guests.resolve() / other}.wasm"]
