@@ -25,15 +25,19 @@ TEST(Beside, IsWaitedForOrAbandoned) {
     std::atomic<bool> stop = false;
     device::RunControl control;
     control.stop = &stop;
-    EXPECT_TRUE(engine::run_beside([] {}, control));
+    auto ran = engine::run_beside([] {}, control);
+    ASSERT_TRUE(ran);
+    EXPECT_TRUE(*ran);
     // It ends only once nobody waits for it any more.
     auto may_end = std::make_shared<std::atomic<bool>>(false);
     stop = true;
-    EXPECT_FALSE(engine::run_beside(
+    ran = engine::run_beside(
         [may_end] {
             while (!*may_end) std::this_thread::yield();
         },
-        control));
+        control);
+    ASSERT_TRUE(ran);
+    EXPECT_FALSE(*ran);
     EXPECT_TRUE(is_working_beside());
     *may_end = true;
     await_workers();
