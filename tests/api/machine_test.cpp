@@ -258,6 +258,10 @@ TEST(Machine, CallbacksForInputThatDoNotReturnAreBounded) {
     for (int i = 0; i < 2000 && error_of([&] { machine.spawn(program, stuck); }) != "no error"; i++)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_TRUE(machine.next(20));
+    for (int i = 0; i < 2000 && threads() > threads_before + 4; i++) {
+        machine.ping();  // so that the machine's thread looks at them
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     EXPECT_LE(threads(), threads_before + 4);
 }
 
