@@ -15,5 +15,9 @@ if done.returncode == 77:
     print(done.stdout, end="")
     sys.exit(77)
 found = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*\Z", done.stdout)
+if found and int(found[1]) > 0 and int(found[2]) > 0 and " native: " in done.stdout:
+    print(f"{found[2]} modules found it, {found[1]} did not")
+    print("1 passed, 0 failed, 0 skipped")
+    sys.exit(0)
 print(done.stdout[-1000:] + done.stderr[-1000:])
-sys.exit(0 if found and int(found[1]) > 0 and int(found[2]) > 0 and " native: " in done.stdout else 1)
+sys.exit(1)
