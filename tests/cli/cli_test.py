@@ -25,7 +25,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT = 20  # seconds for a command
-TIERS = "interp", "native"
+# Sanitizers do not look into machine code.
+TIERS = ("interp",) if os.environ.get("GPURUN_SANITIZE") else ("interp", "native")
 # What stands for MODE. A map has one input; its program sees "input" as one more argument.
 MODES = {"alone": "--quiet --tier {tier}",
          "many": "--quiet --tier {tier} --instances 1",
@@ -54,7 +55,8 @@ def variants(command):
         return [command]
     named = found[1].strip("()").split(",") if found[1] else []
     chosen = [name for name in MODES if name in named] or MODES
-    tiers = [name for name in TIERS if name in named] or TIERS
+    asked = [name for name in ("interp", "native") if name in named]
+    tiers = [name for name in TIERS if not asked or name in asked] or asked
     return [MODE.sub(lambda _: MODES[name].format(tier=tier), command)
             for name in chosen for tier in tiers]
 

@@ -10,9 +10,9 @@ class Faults : public testing::TestWithParam<Case> {};
 
 // Of each kind, in each mode; the long test has all.
 #if __has_feature(address_sanitizer)
-constexpr u64 points = 5;  // each takes several times as long
+constexpr u64 points = 2;  // each takes several times as long
 #else
-constexpr u64 points = 10;
+constexpr u64 points = 4;
 #endif
 TEST_P(Faults, AreErrors) { sweep(*GetParam().mode, GetParam().kind, points); }
 
