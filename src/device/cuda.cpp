@@ -74,7 +74,7 @@ Result<const Kernel*> CudaDevice::kernel(const KernelSource& source) {
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
     const std::vector<u8> cubin = TRY(assemble(chip(), source));
-    // It is kept only when all is known of it.
+    // A kernel is kept only once everything about it is known.
     Result<const Kernel*> kept = guarded([&] { return load_kernel(id, source.name, cubin); });
     if (!kept) {
         if (auto found = kernels_.find(id); found != kernels_.end()) {

@@ -41,7 +41,7 @@ public:
     // charges for fuel.
     std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                            const translate::Code& code);
-    // The same, made now if it is not there, with what takes long of loading it on a device.
+    // Finds the image, or makes it now, with what takes long of loading it on a device.
     // Returns nothing if `control` wanted a stop before.
     Result<std::shared_ptr<const FoundImage>> get(codegen::Target target, bool is_metered,
                                                   const device::RunControl& control = {},

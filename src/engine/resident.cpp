@@ -426,7 +426,7 @@ Result<bool> Resident::goes_on() {
         is_paused_ = false;
     }
     if (is_stopping_) return false;
-    // It may have parked to have files synced. Who wants it to park says so before asking for it.
+    // The machine may have parked to have files synced. Whoever wants it to stay parked has said so.
     mailbox_->set_stop(stop_none);
     if (wants_pause_ || is_stopping_) mailbox_->set_stop(stop_park);
     launches_++;

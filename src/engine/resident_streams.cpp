@@ -68,7 +68,7 @@ Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
             return Error{
                 format("%u callbacks for input of processes that have ended have not returned",
                        abandoned_)};
-        // It waits for the lock, and finds itself in the list then.
+        // The thread waits for the lock, and then finds itself in the list.
         reader->thread = TRY(start_thread("for input", [this, reader, read = std::move(read)] {
             read_input(*reader->stream, read);
             end_reader(reader);

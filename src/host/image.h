@@ -88,7 +88,7 @@ public:
     const Mount& mount(u32 preopen) const { return mounts_[preopen]; }
     int directory(u32 preopen) const { return directories_[preopen].get(); }
 
-    // Of a node of the base; null: none of a file or directory.
+    // Finds the host's file of a node of the base. Returns null if it is no file or directory.
     const HostFile* host_file(Handle node) const;
     // Directories below a preopen's that lie in other file systems than what they are in.
     const std::vector<std::string>& file_systems(u32 preopen) const {
