@@ -30,12 +30,14 @@ namespace {
 constexpr s64 quantum = 1 << 16;
 constexpr s64 native_quantum = 1 << 22;
 constexpr s64 early_quantum = 64;  // until there is machine code, of Tier::early
+constexpr std::chrono::microseconds sample_every(500);  // of a worker's time
+constexpr u32 sampled_share = 16;  // of a quantum, so that processes are seen that end soon
 
 ThreadState run_thread(const rt::Process& process, u32 thread, const CpuNativeTable& native,
-                       Tier tier) {
+                       Tier tier, u32 share = 1) {
     if (native.is_empty())
-        return rt::run(process, thread, tier == Tier::early ? early_quantum : quantum);
-    return rt::run_native(process, native.table(), thread, native_quantum, 0, stack_limit(),
+        return rt::run(process, thread, tier == Tier::early ? early_quantum : quantum / share);
+    return rt::run_native(process, native.table(), thread, native_quantum / share, 0, stack_limit(),
                           tier == Tier::alternate);
 }
 
@@ -269,8 +271,9 @@ public:
         begin_in_system(process_, id);
     }
 
-    // Runs for a while; `ready` if there is more to do.
-    ThreadState run(const RunControl& control) {
+    // Runs for a while; `ready` if there is more to do. Calls `between` between two quanta.
+    template <class Between>
+    ThreadState run(const RunControl& control, Between between) {
         using namespace std::chrono;
         constexpr milliseconds slice(20);
         const auto end = steady_clock::now() + slice;
@@ -279,8 +282,10 @@ public:
             return ThreadState::trapped;
         }
         for (;;) {
-            ThreadState state = run_thread(process_, burst_.thread, native_.now(), burst_.tier);
+            ThreadState state = run_thread(process_, burst_.thread, native_.now(), burst_.tier,
+                                           burst_.sample ? sampled_share : 1);
             if (state != ThreadState::ready || control.wants_stop()) return state;
+            between();
             if (native_.is_early()) return state;
             if (steady_clock::now() >= end) return state;
         }
@@ -439,7 +444,7 @@ private:
             if (!turn.slot.may_go_on()) return false;
             turn.is_asleep = false;
         }
-        ThreadState state = turn.slot.run(control_);
+        ThreadState state = turn.slot.run(control_, [&] { sample(turn); });
         if (state == ThreadState::host) {
             std::lock_guard lock(together_.host);
             Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
@@ -457,6 +462,17 @@ private:
     void look(Turn& turn) {
         std::lock_guard lock(together_.host);
         Result<bool> seen = burst_.look(turn.slot, turn.id);
+        if (!seen && !problem_) problem_ = seen.error();
+    }
+
+    // Looks at the process's stack if it is time for that.
+    void sample(Turn& turn) {
+        if (!burst_.sample) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_sample_) return;
+        next_sample_ = now + sample_every;
+        std::lock_guard lock(together_.host);
+        Result<void> seen = burst_.sample(turn.slot, 1);
         if (!seen && !problem_) problem_ = seen.error();
     }
 
@@ -486,6 +502,8 @@ private:
     std::deque<Turn> turns_;
     std::optional<Error> problem_;
     usize busy_ = 0;
+    std::chrono::steady_clock::time_point next_sample_ =
+        std::chrono::steady_clock::now() + sample_every;
 };
 
 class CpuDevice final : public Device {

@@ -407,12 +407,21 @@ private:
                                                                                        : 200'000);
             control.slice = control.slice.count() > 0 ? std::min(control.slice, look) : look;
         }
+        if (is_profiled()) {
+            // What is over already is looked at when the launch has parked.
+            constexpr std::chrono::microseconds soon(1);
+            const auto left = std::chrono::ceil<std::chrono::microseconds>(
+                next_sample_ - std::chrono::steady_clock::now());
+            const std::chrono::microseconds look = std::max(soon, left);
+            control.slice = control.slice.count() > 0 ? std::min(control.slice, look) : look;
+        }
         TRY(launch(tier, control));
         for (Level& level : tier.levels) TRY(read_lanes(level));
         for (u64 i = 0; i < std::min<u64>(moved.size(), tier.levels[0].begun); i++)
             tier.source->states[moved[i].slot].flags &= ~(lane_has_outgrown | lane_has_process);
         if (!moved.empty()) tier.source->is_changed = true;
         if (control_.wants_stop()) return true;
+        if (is_profiled()) TRY(sample_lanes(tier));
         if (awaits_native()) TRY(take_late_native());
         for (Level& level : tier.levels) {
             TRY(serve_lanes(level));
@@ -490,6 +499,33 @@ private:
         return {};
     }
 
+    bool is_profiled() const {
+        return std::ranges::any_of(parts_, [](const Burst& part) { return bool(part.sample); });
+    }
+
+    // Looks at stacks of lanes that ran when the kernel parked, if it is time for that.
+    Result<void> sample_lanes(const Tier& tier) {
+        using std::chrono::steady_clock;
+        const auto begin = steady_clock::now();
+        if (begin < next_sample_) return {};
+        for (const Level& level : tier.levels) {
+            const Burst& part = parts_[level.part];
+            if (!part.sample) continue;
+            std::vector<u64> running;
+            for (u64 slot = 0; slot < level.states.size(); slot++)
+                if ((level.states[slot].flags & ~lane_is_used) == lane_has_process)
+                    running.push_back(slot);
+            const Sampled chosen = choose_sampled(running.size(), samples_taken_++);
+            for (u64 i = chosen.first; i < running.size(); i += chosen.step) {
+                CudaWaiting process(device_, part, level, running[i], level.states[running[i]]);
+                TRY(part.sample(process, chosen.step));
+            }
+        }
+        const auto end = steady_clock::now();
+        next_sample_ = end + sample_pause(sample_every, end - begin);
+        return {};
+    }
+
     // What lanes of a parked kernel wait for.
     Result<void> serve_lanes(Level& level) {
         const Burst& part = parts_[level.part];
@@ -546,6 +582,11 @@ private:
     std::vector<std::unique_ptr<Tier>> tiers_;
     BurstOutcome outcome_;
     double busy_cycles_ = 0, lane_cycles_ = 0;
+    // To park, and to go on, takes some milliseconds where there are many lanes.
+    static constexpr std::chrono::milliseconds sample_every{50};
+    std::chrono::steady_clock::time_point next_sample_ =
+        std::chrono::steady_clock::now() + sample_every;
+    u64 samples_taken_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // never by pointer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -154,6 +155,9 @@ struct Burst {
     // Looks at a process that trapped, if thread_is_looked_at says so in its words. False: it has
     // seen enough.
     std::function<Result<bool>(WaitingProcess& process, u32 id)> look;
+    // Looks at the stack of a process that ran just before and stands still. Called from time to
+    // time, by one thread at a time. The process stands for `times` of them (choose_sampled).
+    std::function<Result<void>(ProcessMemory& process, u32 times)> sample;
     std::vector<NativePart> native;
     // Machine code that is made while it runs: asked for from time to time, by one thread at a
     // time, until there is some.
@@ -162,6 +166,23 @@ struct Burst {
     bool is_watched = false;  // runtime/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};     // the process that fails its check, to test that
 };
+
+// Chooses which of `count` processes are looked at: every `step`th from `first` on, so that looking
+// takes little time however many there are. Each `turn` chooses others.
+struct Sampled {
+    u32 first = 0, step = 1;
+};
+inline Sampled choose_sampled(u64 count, u64 turn) {
+    constexpr u64 most = 64;
+    const u64 step = std::max<u64>(1, (count + most - 1) / most);
+    return {u32(turn % step), u32(step)};
+}
+// Returns how long processes run until everything parks for the next look at them: `least`, or a
+// multiple of the time that the last look took.
+inline std::chrono::nanoseconds sample_pause(std::chrono::nanoseconds least,
+                                             std::chrono::nanoseconds took) {
+    return std::max(least, 9 * took);
+}
 
 struct BurstResults {
     u32 stride = 0;  // words of a process's result (abi/burst.h)

@@ -142,11 +142,12 @@ Result<void> check_silent(Store& store, System& system) {
 }
 
 // False: no more of them. Where it cannot be written, the others go on all the same.
-Result<bool> dump_process(BurstReport::Part& part, const DumpFolder& folder,
+Result<bool> dump_process(BurstReport::Part& part, const BurstOptions& options,
                           device::WaitingProcess& process, u32 id) {
     if (part.dump_problem || part.dumps >= max_dumps) return false;
     ProcessState state = TRY(part.store->capture(process));
-    if (Result<void> written = folder.write(id, state, process); !written)
+    const u32 number = options.numbers.empty() ? id : options.numbers[id];
+    if (Result<void> written = options.dump->write(number, state, process); !written)
         part.dump_problem = written.error();
     else
         part.dumps++;
@@ -284,7 +285,12 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const BurstJob>
     for (usize i = 0; i < parts.size(); i++)
         if (jobs[i].options.dump)
             bursts[i].look = [&parts, &jobs, i](device::WaitingProcess& process, u32 id) {
-                return dump_process(parts[i], *jobs[i].options.dump, process, id);
+                return dump_process(parts[i], jobs[i].options, process, id);
+            };
+    for (usize i = 0; i < parts.size(); i++)
+        if (jobs[i].options.is_profiled)
+            bursts[i].sample = [&part = parts[i]](device::ProcessMemory& process, u32 times) {
+                return part.sampler.look(*part.store, process, times);
             };
     for (usize i = 0; i < parts.size(); i++)
         if (parts[i].store->awaits_native())

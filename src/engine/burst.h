@@ -29,7 +29,10 @@ struct BurstOptions {
     // any, are one for each process.
     host::SystemOptions system;
     std::vector<HostFunction> host_functions;
+    // Numbers that dumps of the processes have; empty: they are counted from 0.
+    std::vector<u32> numbers;
     std::optional<DumpFolder> dump;  // where the state of those goes that trap
+    bool is_profiled = false;        // the report has samples of their stacks
     // Takes output while processes run, of those that have written more than the device holds
     // (SystemOptions::output_limit); the rest of it is in the report.
     TakeOutput take_output;
@@ -70,6 +73,7 @@ public:
         u32 dumps = 0;                 // that were written
         std::optional<Error> dump_problem;
         std::optional<Error> output_problem;  // why output was lost
+        Sampler sampler;                      // of a job that is profiled
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
         : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
@@ -92,6 +96,11 @@ public:
     const std::optional<Error>& dump_problem(u32 job = 0) const { return parts_[job].dump_problem; }
     const std::optional<Error>& output_problem(u32 job = 0) const {
         return parts_[job].output_problem;
+    }
+    // The stacks that processes of the job were seen with, all together, if it was profiled.
+    std::vector<StackSample> samples(u32 job = 0) const {
+        const Part& part = parts_[job];
+        return part.store ? part.sampler.samples(*part.store) : std::vector<StackSample>();
     }
     NativeFacts native_facts(u32 job = 0) const {
         return parts_[job].store ? parts_[job].store->native_facts() : NativeFacts();

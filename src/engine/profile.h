@@ -1,4 +1,4 @@
-// Where a process spends its time: its stack, looked at whenever a slice of time is over.
+// Where processes spend their time: stacks, looked at whenever a slice of time is over.
 #pragma once
 
 #include <map>
@@ -16,14 +16,26 @@ struct StackSample {
 
 class Sampler {
 public:
-    // Of the thread in use, which stands still.
-    Result<void> look(Store& store);
+    // Looks at the stack of a process that stands still: the store's own, or one of a burst that
+    // was made there. It counts `times`, for others that are not looked at.
+    Result<void> look(Store& store, device::ProcessMemory& process, u64 times = 1);
     // What was seen, with names.
     std::vector<StackSample> samples(Store& store) const;
 
 private:
     std::map<std::vector<u32>, u64> seen_;  // by positions of code, innermost first
     u64 others_ = 0;                        // of stacks that are not kept
+};
+
+// Puts the stacks of several samplers together, by their functions.
+class MergedSamples {
+public:
+    // `root` becomes the outermost function, if it is not empty.
+    void add(const std::vector<StackSample>& samples, const std::string& root = "");
+    std::vector<StackSample> samples() const;
+
+private:
+    std::map<std::vector<std::string>, u64> seen_;
 };
 
 }  // namespace gpurun::engine

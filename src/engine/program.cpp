@@ -69,7 +69,8 @@ public:
                                      std::chrono::microseconds(20'000));
             if (options_.is_profiled) control.slice = sampling_slice;
             ThreadState state = TRY(store_.run(control));
-            if (options_.is_profiled && state == ThreadState::ready) TRY(sampler_.look(store_));
+            if (options_.is_profiled && state == ThreadState::ready)
+                TRY(sampler_.look(store_, store_.space()));
             TRY(drain());
             if (is_closed_) return ThreadState::ready;
             bool goes_on = state == ThreadState::ready || TRY(store_.waits_for_time(state));
