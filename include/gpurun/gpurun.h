@@ -305,13 +305,17 @@ GPURUN_API void gpurun_config_set_trace(gpurun_config* config, gpurun_line line,
 GPURUN_API void gpurun_config_set_debug(gpurun_config* config, gpurun_line line, void* data);
 GPURUN_API void gpurun_config_set_traced(gpurun_config* config, bool is_traced);
 /** Where the state of processes that trap is written, for `gpu-run inspect`: of one hundred of them
- * at the most. Made if it is not there. */
+ * at the most. Made if it is not there; empty: nowhere. A process's number is the name of its state
+ * there; on a machine those that others started have their pid. */
 GPURUN_API void gpurun_config_set_dump(gpurun_config* config, const char* folder);
 /** What gpurun_run() does with it first: makes it, with the module in it. For whoever wants to know
  * before whether that works. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_dump_folder_make(const char* folder,
                                                                    const gpurun_module* module);
-/** Looks at the stack of one process every half a millisecond, for gpurun_result_stack_count(). */
+/** Looks at the stacks of processes while they run, for gpurun_result_stack_count(): every half a
+ * millisecond at that of one alone, and of several on the CPU at those of the ones that run.
+ * Several on a GPU, and a machine, stop for it now and then: some of those that ran are looked at,
+ * and stand for the others. */
 GPURUN_API void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled);
 /** How processes run. The same results either way. */
 typedef enum gpurun_tier {
@@ -498,12 +502,14 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_result_store_files(const gpuru
 GPURUN_API const char* gpurun_result_file_problem(const gpurun_result* result);
 /** How many states of processes that trapped were written, and what kept others from it. */
 GPURUN_API uint32_t gpurun_result_dump_count(const gpurun_result* result);
+/** How many processes ended by a trap, by an exception that nothing caught, or without fuel. */
+GPURUN_API uint64_t gpurun_result_fault_count(const gpurun_result* result);
 GPURUN_API const char* gpurun_result_dump_problem(const gpurun_result* result);
 /** Of several processes: why output of some was lost; NULL: it was not. They saw their writes fail.
  */
 GPURUN_API const char* gpurun_result_output_problem(const gpurun_result* result);
 
-/** The different stacks that a process which was profiled had when it was looked at. */
+/** The different stacks that processes which were profiled had when they were looked at. */
 GPURUN_API size_t gpurun_result_stack_count(const gpurun_result* result);
 /** How often it was seen. */
 GPURUN_API uint64_t gpurun_result_stack_seen(const gpurun_result* result, size_t stack);
@@ -529,8 +535,8 @@ GPURUN_API uint64_t gpurun_result_debug_dropped(const gpurun_result* result);
 typedef struct gpurun_machine gpurun_machine;
 /** Boots a machine on a device, which is for nothing else until the machine is deleted, and
  * outlives it. The configuration has its directories, its seed, the functions for machines above,
- * and whether processes may use the standard streams of this program
- * (gpurun_config_inherit_streams()); NULL: none of that. */
+ * where dumps go and whether stacks are looked at, and whether processes may use the standard
+ * streams of this program (gpurun_config_inherit_streams()); NULL: none of that. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_open(gpurun_device* device,
                                                                const gpurun_config* config,
                                                                gpurun_machine** machine);
@@ -563,7 +569,7 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_load_programs(
  * the configuration. Output goes to the callback, to the standard streams, or into the result,
  * which has what was written until it ended; callbacks are called by threads of the machine, and
  * know the process by its number, until nobody has the stream any more or the machine is deleted.
- * `process` is the number by which its ending is known. */
+ * `process` is the number by which its ending is known; the first one's is 0. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_spawn(gpurun_machine* machine,
                                                                 uint32_t program,
                                                                 const gpurun_config* config,
@@ -588,6 +594,12 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_wait_idle(gpurun_machi
                                                                     double seconds,
                                                                     const gpurun_stop* stop,
                                                                     bool* is_idle);
+/** What was seen so far of all processes of a machine, those that others started too: a result
+ * without processes. It has stacks, if the configuration of the machine was profiled, all together;
+ * with several programs, a program's name is the outermost function. It tells how many processes
+ * ended by a fault, how many of their states were written, and what kept others from it. */
+GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_observe(gpurun_machine* machine,
+                                                                  gpurun_result** result);
 /** Seconds that a message takes to the machine and back. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_ping(gpurun_machine* machine,
                                                                double* seconds);

@@ -574,6 +574,7 @@ public:
     }
     std::string file_problem() const { return detail::text(gpurun_result_file_problem(get())); }
     uint32_t dump_count() const { return gpurun_result_dump_count(get()); }
+    uint64_t fault_count() const { return gpurun_result_fault_count(get()); }
     std::string dump_problem() const { return detail::text(gpurun_result_dump_problem(get())); }
     std::string output_problem() const { return detail::text(gpurun_result_output_problem(get())); }
     std::vector<StackSample> stacks() const {
@@ -680,6 +681,12 @@ public:
         bool is_idle = false;
         detail::check(gpurun_machine_wait_idle(get(), seconds, stop, &is_idle));
         return is_idle;
+    }
+    /** What was seen so far of all its processes: stacks and dumps. */
+    Result observe() const {
+        gpurun_result* result = nullptr;
+        detail::check(gpurun_machine_observe(get(), &result));
+        return Result(result);
     }
     double ping() {
         double seconds = 0;

@@ -162,7 +162,8 @@ struct TaskEntry {
     u64 wait_key;
     u32 next_waiting, previous_waiting;  // index + 1
     Wake wake;
-    u32 padding;
+    // Whoever's the task is.
+    u32 was_on_lane;  // 1: it was on a lane when the machine parked, and on none since
     // The process's lock's.
     u32 next_of_process, previous_of_process;  // index + 1
     u32 next_free;                             // index + 1
@@ -250,9 +251,10 @@ struct MachineHeader {
     u32 process_count, task_count;  // entries of the tables; number 0 is not used
     u32 warp_count, lanes;          // of the launch
     u64 slice_ns;
-    u32 share;  // percent of the time that warps may be busy
-    u32 padding_2;
-    u64 brought_end;  // behind SystemHeader::size, for blocks of cold files
+    u32 share;         // percent of the time that warps may be busy
+    u32 shows_faults;  // 1: the host wants to see processes that a fault ends. The host clears this
+                       // while the machine is parked, once it has seen enough.
+    u64 brought_end;   // behind SystemHeader::size, for blocks of cold files
     // Written by the device.
     u64 brought;                     // where the next one goes; the host's before boot
     u64 free_processes, free_tasks;  // tag << 32 | index + 1
@@ -306,7 +308,7 @@ enum class MessageKind : u16 {
     input_end,     // StreamBytes: no more will come
     output_end,    // StreamBytes: nobody reads it any more
     ping,          // Ping
-    block,         // BlockAnswer, then file_block bytes: of a cold file; or, of whole_file, none
+    block,         // BlockAnswer, then file_block bytes of a cold file; or none (has_bytes)
     // To the host.
     program_ready,  // ProgramNumber
     spawned,        // SpawnAnswer
@@ -368,9 +370,11 @@ struct Ping {
 struct BlockRequest {
     u32 task;
     Handle node;
-    u64 block;  // of the base's node, or whole_file
+    u64 block;  // of the base's node, or one of those below
 };
 inline constexpr u64 whole_file = ~u64{0};  // the process's own node is to be written through
+inline constexpr u64 whole_process = whole_file - 1;  // a fault ended it, and the host looks at it
+constexpr bool has_bytes(u64 block) { return block < whole_process; }
 struct BlockAnswer {
     u32 task;
     u32 error;

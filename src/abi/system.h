@@ -189,6 +189,7 @@ enum class Request : u32 {
     pipe_room,  // of pipe request_node, for request_at bytes
     child,      // request_at is its pid, or 0: any
     pipes,      // several; request_at is poll_turn_of() before it looked at them
+    show,       // the host is to look at the process, which a fault has ended; nothing follows
 };
 
 // A call of a host function, while the process waits for it.

@@ -264,6 +264,7 @@ void gpurun_config_spoil(gpurun_config* config, uint32_t process) {
 void gpurun_config_set_dump(gpurun_config* config, const char* folder) {
     change(config, "gpurun_config_set_dump", [&]() -> Result<void> {
         config->dump = TRY(text(folder));
+        if (config->dump->empty()) config->dump.reset();
         return {};
     });
 }

@@ -122,6 +122,7 @@ struct gpurun_result {
     gpurun::u64 system_bytes = 0;
     gpurun::engine::NativeFacts native;
     std::vector<gpurun::engine::StackSample> stacks;
+    gpurun::u64 machine_faults = 0;  // of a machine, whose processes are not here
     std::vector<std::string> debug;
     gpurun::u64 debug_dropped = 0;
     std::shared_ptr<const void> keeper;              // what `left` is part of
@@ -147,6 +148,10 @@ gpurun_error* guarded(Body body) noexcept {
 // Who may stop what is made ready for a run, and the run, if it begins now (run.cpp).
 device::RunControl stop_control(const gpurun_config& config);
 device::RunControl run_control(const gpurun_config& config);
+
+// What is looked at closely is interpreted, unless somebody wants it otherwise: machine code keeps
+// no variables that are not needed any more, and parks at few places (run.cpp).
+device::Tier tier_for(device::Tier wanted, bool is_looked_at);
 
 // While there is one this thread runs something on the device, or carries out a call of what runs
 // there.

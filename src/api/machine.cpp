@@ -28,6 +28,7 @@ struct gpurun_machine {
     gpurun_device* device = nullptr;  // once it is this machine's
     std::unique_ptr<Resident> resident;
     bool has_console = false;
+    bool is_looked_at = false;  // for dumps or a profile
     std::mutex mutex;
     std::optional<u32> console[3];                      // once a process uses them
     std::map<u32, std::shared_ptr<Captured>> captured;  // by the process's number
@@ -215,6 +216,8 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
             };
         options.system.output_limit = config.output_buffer;
         options.is_watched = config.is_watched;
+        options.dump = config.dump.value_or("");
+        options.is_profiled = config.is_profiled;
         if (config.inherits_streams) options.terminals = host::console().terminals;
         if (config.input || config.input_callback) options.terminals &= ~u32{1};
         auto made = std::make_unique<gpurun_machine>();
@@ -226,6 +229,7 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
             made->device = device;
         }
         made->has_console = config.inherits_streams;
+        made->is_looked_at = config.dump || config.is_profiled;
         if (!TRY(
                 engine::prepare(*device->device, device::Mode::machine, api::stop_control(config))))
             return Error{"the machine was stopped before it began"};
@@ -271,9 +275,10 @@ gpurun_error* gpurun_machine_load_programs(gpurun_machine* machine, const gpurun
             wanted.limits.heap_words = config.heap_words;
             wanted.limits.memory_bytes = config.memory_bytes;
             wanted.limits.fuel = config.fuel;
-            wanted.limits.tier = config.tier;
+            wanted.limits.tier = api::tier_for(config.tier, machine->is_looked_at);
             wanted.limits.images = program.module->images;
             wanted.limits.control = api::run_control(config);
+            wanted.file = program.module->name;
         }
         std::ranges::copy(TRY(machine->resident->load(all)), numbers);
         return {};
@@ -342,6 +347,21 @@ gpurun_error* gpurun_machine_wait_idle(gpurun_machine* machine, double seconds,
         if (!machine || !is_idle)
             return Error{"gpurun_machine_wait_idle wants a machine and a place for the answer"};
         *is_idle = TRY(machine->resident->wait_idle(after(seconds), flag_of(stop)));
+        return {};
+    });
+}
+
+gpurun_error* gpurun_machine_observe(gpurun_machine* machine, gpurun_result** result) {
+    return api::guarded([&]() -> Result<void> {
+        if (!machine || !result)
+            return Error{"gpurun_machine_observe wants a machine and a place for the result"};
+        auto made = std::make_unique<gpurun_result>();
+        made->stacks = machine->resident->samples();
+        const engine::DumpReport dumps = machine->resident->dumps();
+        made->dumps = dumps.written;
+        made->machine_faults = dumps.faults;
+        if (dumps.problem) made->dump_problem = dumps.problem->to_string();
+        *result = made.release();
         return {};
     });
 }

@@ -1,4 +1,5 @@
 // What a result answers. Nothing here changes it.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -220,6 +221,14 @@ const char* gpurun_result_file_problem(const gpurun_result* result) {
 }
 uint32_t gpurun_result_dump_count(const gpurun_result* result) {
     return result ? result->dumps : 0;
+}
+uint64_t gpurun_result_fault_count(const gpurun_result* result) {
+    if (!result) return 0;
+    return result->machine_faults +
+           uint64_t(std::ranges::count_if(result->processes, [](const Process& process) {
+               return process.ending == GPURUN_TRAPPED || process.ending == GPURUN_EXCEPTION ||
+                      process.ending == GPURUN_NO_FUEL;
+           }));
 }
 const char* gpurun_result_dump_problem(const gpurun_result* result) {
     return result && !result->dump_problem.empty() ? result->dump_problem.c_str() : nullptr;

@@ -36,12 +36,8 @@ host::SystemOptions system_options(const gpurun_module& module, const gpurun_con
     return system;
 }
 
-// What is looked at closely is interpreted, unless somebody wants it otherwise: machine code keeps
-// no variables that are not needed any more, and parks at few places.
 device::Tier tier_of(const gpurun_config& config) {
-    const bool is_looked_at = config.dump || config.is_profiled;
-    return config.tier == device::Tier::automatic && is_looked_at ? device::Tier::interp
-                                                                  : config.tier;
+    return api::tier_for(config.tier, config.dump || config.is_profiled);
 }
 
 bool is_stopped(const gpurun_config& config) { return config.stop && *config.stop; }
@@ -227,6 +223,7 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
     job.options.system.input = config.input.value_or(std::vector<u8>());
     job.options.host_functions = config.functions;
     job.options.dump = TRY(dump_folder(module, config));
+    job.options.is_profiled = config.is_profiled;
     if (config.own.empty() && config.first_number == 0) {
         // Where all are alike, the device makes their arguments.
         job.options.system.has_numbered_arguments = true;
@@ -236,6 +233,8 @@ Result<engine::BurstJob> make_job(const device::DeviceInfo& device, const gpurun
     inputs = process_inputs(config, is_program ? job.options.system.arguments : config.arguments,
                             is_program ? 1 : 0, job.options.processes);
     if (!config.own.empty()) job.options.system.arena_size = arena_size(device, inputs);
+    if (config.dump)
+        for (const host::ProcessInput& input : inputs) job.options.numbers.push_back(input.number);
     if (!is_program)
         for (host::ProcessInput& input : inputs)
             job.options.own_arguments.push_back(
@@ -255,6 +254,7 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     result.lanes_busy = outcome.busy;
     result.stop_seconds = outcome.stop_seconds.value_or(-1);
     result.dumps = report->dumps(job);
+    result.stacks = report->samples(job);
     result.native = report->native_facts(job);
     if (report->dump_problem(job)) result.dump_problem = report->dump_problem(job)->to_string();
     const u32 processes = report->processes(job);
@@ -346,6 +346,10 @@ Result<void> check_job(const gpurun_job& job) {
 }  // namespace
 
 namespace gpurun::api {
+
+device::Tier tier_for(device::Tier wanted, bool is_looked_at) {
+    return wanted == device::Tier::automatic && is_looked_at ? device::Tier::interp : wanted;
+}
 
 device::RunControl stop_control(const gpurun_config& config) {
     device::RunControl control;

@@ -21,6 +21,8 @@ namespace gpurun::engine {
 namespace {
 
 constexpr const char* first_line = "gpu-run dump 1";
+constexpr std::string_view module_line =
+    "module ";  // comes next, with the module's number if not 0
 
 Error file_error(const std::string& path) { return {path + ": " + host::reason(errno)}; }
 
@@ -47,6 +49,11 @@ Result<void> write_file(const std::string& path, std::span<const u8> bytes) {
     TRY(write_at(file, path, 0, bytes));
     if (!file.close()) return file_error(path);
     return {};
+}
+
+// Where the module of that number is, below the folder of all dumps.
+std::string module_name(u32 number) {
+    return number == 0 ? "/module.wasm" : format("/module.%u.wasm", number);
 }
 
 Result<void> make_folder(const std::string& path) {
@@ -145,26 +152,39 @@ Result<ProcessState> Store::capture(device::ProcessMemory& memory) {
 
 // ---- to files ----------------------------------------------------------------------
 
-Result<DumpFolder> DumpFolder::make(const std::string& folder, const std::string& file,
-                                    const wasm::Module& module) {
+Result<DumpFolder> DumpFolder::make(const std::string& folder) {
     DumpFolder made;
     made.folder_ = folder;
-    made.file_ = file;
     TRY(make_folder(folder));
-    TRY(write_file(folder + "/module.wasm", module.bytes));
     return made;
 }
 
+Result<DumpFolder> DumpFolder::make(const std::string& folder, const std::string& file,
+                                    const wasm::Module& module) {
+    DumpFolder made = TRY(make(folder));
+    TRY(made.add_module(0, file, module));
+    return made;
+}
+
+Result<void> DumpFolder::add_module(u32 number, const std::string& file,
+                                    const wasm::Module& module) {
+    if (files_.contains(number)) return {};
+    TRY(write_file(folder_ + module_name(number), module.bytes));
+    files_[number] = file;
+    std::ranges::replace(files_[number], '\n', ' ');
+    return {};
+}
+
 Result<void> DumpFolder::write(u32 process, const ProcessState& state,
-                               device::ProcessMemory& memory) const {
+                               device::ProcessMemory& memory, u32 module) const {
     const std::string folder = folder_ + "/" + std::to_string(process);
     TRY(make_folder(folder));
     for (usize i = 0; i < state.memories.size(); i++)
         TRY(write_memory(folder + "/memory." + std::to_string(i), state.memories[i], memory));
-    std::string file = file_;
-    std::ranges::replace(file, '\n', ' ');
-    std::string text = std::string(first_line) + "\nfile " + file +
-                       format("\nprocess %u\nending ", process) + state.ending + "\n";
+    std::string text = std::string(first_line) + "\n";
+    if (module != 0) text.append(module_line).append(std::to_string(module)) += '\n';
+    text += "file " + files_.at(module) + format("\nprocess %u\nending ", process) + state.ending +
+            "\n";
     for (const ProcessState::Frame& frame : state.frames) {
         if (frame.func)
             text += format("frame %u %x", *frame.func, frame.wasm_offset) +
@@ -219,7 +239,7 @@ private:
         if (kind == "file") dump_.file = rest;
         if (kind == "ending") state.ending = rest;
         if (kind == "file" || kind == "ending") return true;
-        if (kind == "process" || kind == "more" || kind == "memory") {
+        if (kind == "process" || kind == "more" || kind == "memory" || kind == "module") {
             std::optional<u64> number = parse_number<u64>(rest, 10);
             if (!number) return false;
             if (kind == "process") dump_.process = u32(*number);
@@ -272,6 +292,14 @@ private:
     Dump& dump_;
 };
 
+// The number of the module that a state belongs to.
+u32 module_of(std::string_view state) {
+    state.remove_prefix(std::min(state.size(), state.find('\n') + 1));
+    if (!state.starts_with(module_line)) return 0;
+    state.remove_prefix(module_line.size());
+    return parse_number<u32>(state.substr(0, state.find('\n')), 10).value_or(0);
+}
+
 }  // namespace
 
 Result<Dump> read_dump(const std::string& folder) {
@@ -280,9 +308,10 @@ Result<Dump> read_dump(const std::string& folder) {
     const std::string path = folder + "/state";
     if (access(path.c_str(), F_OK) != 0 && access((folder + "/module.wasm").c_str(), F_OK) == 0)
         return Error{folder + ": choose one of the processes in it, such as " + folder + "/0"};
-    std::vector<u8> text = TRY(read_file(path));
-    dump.module = TRY(load_file(folder + "/../module.wasm"));
-    TRY(StateReader(dump).read(path, {reinterpret_cast<const char*>(text.data()), text.size()}));
+    const std::vector<u8> bytes = TRY(read_file(path));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    dump.module = TRY(load_file(folder + "/.." + module_name(module_of(text))));
+    TRY(StateReader(dump).read(path, text));
     return dump;
 }
 

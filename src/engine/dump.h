@@ -1,12 +1,15 @@
 // Dumps: the state of a process that trapped, as files that outlive it. A folder has
 //
-//   module.wasm            what all of its processes ran
+//   module.wasm            what its processes ran
+//   module.<n>.wasm        the same for program n of a machine that has several
 //   <number>/state         text, a line each: how it ended, frames with their slots, globals
 //   <number>/memory.<n>    the bytes of a memory, with holes where they are zero
 //
-// Store::capture makes them, inspect.h shows them.
+// Store::capture makes them, inspect.h shows them. Processes that others started have their pid as
+// their number.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,10 +45,17 @@ public:
     // Makes the folder, with the module in it. `file` is where the module came from.
     static Result<DumpFolder> make(const std::string& folder, const std::string& file,
                                    const wasm::Module& module);
-    Result<void> write(u32 process, const ProcessState& state, device::ProcessMemory& memory) const;
+    // Makes the folder without a module.
+    static Result<DumpFolder> make(const std::string& folder);
+    // Puts a module into it, if it has none of that number.
+    Result<void> add_module(u32 number, const std::string& file, const wasm::Module& module);
+    // Writes the state of a process that ran the module of that number.
+    Result<void> write(u32 process, const ProcessState& state, device::ProcessMemory& memory,
+                       u32 module = 0) const;
 
 private:
-    std::string folder_, file_;
+    std::string folder_;
+    std::map<u32, std::string> files_;  // where modules came from, by their numbers
 };
 
 struct Dump {

@@ -77,6 +77,7 @@ Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape
     header.lanes = shape.lanes;
     header.slice_ns = u64(options_.slice.count());
     header.share = options_.share;
+    header.shows_faults = dump_folder_.has_value();
     u64 end = align(system.base_end, table_alignment);
     auto take = [&](u64 count, u64 size) {
         u64 at = end;
@@ -125,6 +126,7 @@ Result<void> Resident::boot() {
     const device::MachineShape shape = TRY(device_.machine_shape());
     if (options_.share == 0 || options_.share > 100)
         return Error{format("a share of %u%% is not from 1 to 100", options_.share)};
+    if (!options_.dump.empty()) dump_folder_ = TRY(DumpFolder::make(options_.dump));
     host::SystemOptions& wanted = options_.system;
     if (wanted.arena_size == 0) wanted.arena_size = arena_bytes(device_.info());
     // A block of a cold file costs a message there and back.
@@ -222,10 +224,7 @@ Result<void> Resident::stop() {
 // The device's memory is the host's to read now.
 Result<void> Resident::write_back() {
     if (!options_.system.keeps_files) return {};
-    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
-    if (system.machine > system_->size() - sizeof(MachineHeader))
-        return Error{"system memory is damaged: the machine's tables"};
-    const MachineHeader header = TRY(read_value<MachineHeader>(*system_, system.machine));
+    const MachineHeader header = TRY(read_header());
     if (header.kept_files == 0) return {};
     const Leavings left = TRY(harvest(std::move(system_), std::move(image_)));
     if (std::optional<Error> problem = engine::write_back(left, header.kept_files)) return *problem;
@@ -396,6 +395,8 @@ void Resident::pump() {
         if (!TRY(goes_on())) return false;
         std::optional<steady_clock::time_point> deadline;
         if (has_unsent_) deadline = steady_clock::now() + retry;
+        if (const auto look = ask_for_look())
+            deadline = deadline ? std::min(*deadline, *look) : *look;
         if (is_stopping_ || wants_pause_) {
             if (!give_up) give_up = steady_clock::now() + park_patience;
             if (steady_clock::now() > *give_up) return Error{"the machine does not park"};
@@ -418,6 +419,8 @@ Result<bool> Resident::goes_on() {
     if (!TRY(machine_->has_parked())) return true;
     TRY(take_messages());  // its last ones
     TRY(sync_files());
+    TRY(look_at_faults());
+    TRY(look_at_stacks());
     if (wants_pause_) {
         std::unique_lock lock(mutex_);
         is_paused_ = true;
@@ -425,8 +428,12 @@ Result<bool> Resident::goes_on() {
         changed_.wait(lock, [&] { return !wants_pause_ || is_stopping_; });
         is_paused_ = false;
     }
-    if (is_stopping_) return false;
-    // The machine may have parked to have files synced. Whoever wants it to stay parked has said so.
+    if (is_stopping_) {
+        look_at_last_faults();
+        return false;
+    }
+    // The machine may have parked for what was done just now. Whoever wants it to stay parked has
+    // said so.
     mailbox_->set_stop(stop_none);
     if (wants_pause_ || is_stopping_) mailbox_->set_stop(stop_park);
     launches_++;
@@ -456,8 +463,8 @@ Result<void> Resident::handle(const host::Message& message) {
     if (message.kind == MessageKind::record) return handle_record(message.as<DebugRecord>());
     if (message.kind == MessageKind::want_block) {
         const auto wanted = message.as<BlockRequest>();
-        if (wanted.block != whole_file) return bring_block(wanted);
-        syncs_.push_back(wanted);
+        if (has_bytes(wanted.block)) return bring_block(wanted);
+        (wanted.block == whole_process ? shown_ : syncs_).push_back(wanted);
         mailbox_->set_stop(stop_park);
         return {};
     }
@@ -502,8 +509,10 @@ Result<void> Resident::handle(const host::Message& message) {
             ending.program = ended.program;
             ending.ending = ended.ending;
             ending.code = ended.code;
-            if (ended.ending == Ending::trapped || ended.ending == Ending::out_of_fuel)
+            if (ended.ending == Ending::trapped || ended.ending == Ending::out_of_fuel) {
                 ending.frame = programs_[ended.program]->made.store->frame_at(ended.trap_pc);
+                dumps_.faults++;
+            }
             ending.started = ended.started;
             ending.ended = ended.ended;
             ending.time_used = ended.time_used;
@@ -539,6 +548,7 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
     std::lock_guard lock(mutex_);
     if (ended.program >= programs_.size())
         return host::damaged_mailbox("a program that there is not");
+    dumps_.faults++;
     const Program& program = *programs_[ended.program];
     std::string text = format("%s, process %u: ", program.name.c_str(), record.process);
     if (Ending(ended.ending) == Ending::out_of_fuel)
@@ -583,10 +593,7 @@ Result<void> Resident::sync_files() {
         wanted.swap(syncs_);
     }
     if (wanted.empty()) return {};
-    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
-    if (system.machine > system_->size() - sizeof(MachineHeader))
-        return Error{"system memory is damaged: the machine's tables"};
-    const MachineHeader header = TRY(read_value<MachineHeader>(*system_, system.machine));
+    const MachineHeader header = TRY(read_header());
     for (const BlockRequest& request : wanted) {
         BlockAnswer answer{};
         answer.task = request.task;
@@ -597,8 +604,7 @@ Result<void> Resident::sync_files() {
             if (!written) note(written.error().message);
             answer.error = written ? 0 : u32(wasi::Errno::io);
         }
-        const u8* head = reinterpret_cast<const u8*>(&answer);
-        TRY(post({MessageKind::block, std::vector<u8>(head, head + sizeof answer), {}, 0, 0}));
+        TRY(post(MessageKind::block, answer));
     }
     return {};
 }

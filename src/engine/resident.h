@@ -1,6 +1,7 @@
 // A resident machine from the host's side: boots it, brings it programs, asks it for processes and
 // moves the bytes of their streams. One thread sleeps until the machine has something to say;
-// nothing here looks into the machine's memory while it runs.
+// nothing here looks into the machine's memory while it runs. For what has to be seen there the
+// machine parks: files that are synced, processes that a fault ended, stacks for the profile.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +45,8 @@ struct ResidentOptions {
     bool is_watched = false;
     // Takes what processes note: debug_* calls, and system calls if they are traced.
     std::function<void(const DebugRecord&)> take_record = {};
+    std::string dump;          // the folder for the state of processes that a fault ends, or empty
+    bool is_profiled = false;  // samples() has something
 };
 
 // What processes of a program may have.
@@ -60,6 +63,7 @@ struct NewProgram {
     std::string name;
     std::shared_ptr<const wasm::Module> module;
     ProgramLimits limits;
+    std::string file = {};  // where the module came from, for dumps
 };
 
 struct SpawnOptions {
@@ -78,6 +82,13 @@ struct ProcessEnding {
     u32 code = 0;  // exit code, trap or signal
     std::optional<Frame> frame;
     u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
+};
+
+// What became of ResidentOptions::dump.
+struct DumpReport {
+    u32 written = 0;               // max_dumps at the most
+    u64 faults = 0;                // processes that a fault ended, as far as the host was told
+    std::optional<Error> problem;  // what kept states from being written
 };
 
 struct ResidentStats {
@@ -134,6 +145,10 @@ public:
     Result<bool> wait_idle(Deadline deadline, const std::atomic<bool>* stop = nullptr);
 
     ResidentStats stats();
+    DumpReport dumps();
+    // The stacks that processes were seen with so far, all together. If there are several programs
+    // their names are the outermost functions.
+    std::vector<StackSample> samples();
     const host::SystemImage& image() const { return *image_; }
 
     // Parks it, whatever it does, and writes back what the first process and those that share its
@@ -148,8 +163,10 @@ private:
         u64 begin = 0, size = 0;
     };
     struct Program {
-        std::string name;
+        std::string name, file;
+        std::shared_ptr<const wasm::Module> module;
         Template made;
+        Sampler sampler;
         std::optional<u64> fuel;
         bool is_answered = false;
         u32 error = 0;  // Errno
@@ -215,6 +232,19 @@ private:
     Result<void> handle_taken(const StreamBytes& taken);
     Result<void> bring_block(const BlockRequest& wanted);
     Result<void> sync_files();
+    Result<MachineHeader> read_header();
+    // A task of the machine while it is parked.
+    struct SeenTask {
+        TaskEntry task;
+        ProcessEntry process;
+        Program* program;
+    };
+    Result<SeenTask> read_task(const MachineHeader& header, u32 index);
+    void dump(const MachineHeader& header, u32 task);
+    Result<void> look_at_faults();
+    void look_at_last_faults();
+    std::optional<std::chrono::steady_clock::time_point> ask_for_look();
+    Result<void> look_at_stacks();
     Result<void> feed();
     Result<bool> feed(u32 number, Stream& stream);
     Result<bool> goes_on();
@@ -238,6 +268,11 @@ private:
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
+    // The thread's.
+    std::optional<DumpFolder> dump_folder_;
+    bool is_looking_ = false;  // the machine parks, or is parked, for the profile
+    std::chrono::steady_clock::time_point look_began_, next_look_;
+    u64 looks_ = 0;
     enum : u32 { unlaunched, launched, not_launched };
     std::atomic<u32> launch_ = unlaunched;  // what the thread waits for
     std::mutex loading_;                    // whoever has it takes in all programs that are ready
@@ -246,8 +281,8 @@ private:
 
     // Whoever takes messages handles them, so that they stay in their order.
     std::mutex taking_;
-    std::optional<Error> taking_failed_;  // there will be no more
-    std::vector<BlockRequest> syncs_;     // for when it has parked
+    std::optional<Error> taking_failed_;       // there will be no more
+    std::vector<BlockRequest> syncs_, shown_;  // for when it has parked
 
     // Its own: who sends. What waits for room goes before what comes later.
     std::mutex sending_;
@@ -271,9 +306,10 @@ private:
     u32 abandoned_ = 0;                         // of readers_: those whose streams are closed
     std::map<u32, u32> pids_;                   // by request
     std::deque<ProcessEnding> endings_;
-    u32 next_request_ = 1;
+    u32 next_request_ = 0;
     std::map<u32, std::vector<u32>> unanswered_;  // requests, and their streams
     bool is_idle_ = true;
+    DumpReport dumps_;
     std::map<u64, std::chrono::steady_clock::time_point> pongs_;
     u64 next_ping_ = 1;
     std::atomic<bool> is_stopping_ = false, is_stopped_ = false;

@@ -27,13 +27,15 @@ Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
 
 // What of its ProgramInfo is known by the module comes with it.
 Result<device::Burst> Resident::make_program(Loading& loading) {
-    const auto& [name, module, limits] = *loading.wanted;
+    const auto& [name, module, limits, file] = *loading.wanted;
     ProgramInfo& info = loading.info;
     info.name_length = u32(name.size());
     std::ranges::copy(name, info.name);
     loading.program = std::make_unique<Program>();
     Program& program = *loading.program;
     program.name = name;
+    program.file = file;
+    program.module = module;
     program.fuel = limits.fuel;
     BurstOptions options;
     options.function = "_start";
@@ -203,7 +205,7 @@ Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
 Result<u32> Resident::load(const std::string& name,
                            const std::shared_ptr<const wasm::Module>& module,
                            const ProgramLimits& limits) {
-    const NewProgram wanted{name, module, limits};
+    const NewProgram wanted{name, module, limits, name};
     return TRY(load({&wanted, 1}))[0];
 }
 

@@ -1,9 +1,12 @@
-// What tasks of a machine want of the host: blocks of cold files, and files to be written through.
+// What tasks of a machine want of the host: blocks of cold files, files to be written through, and
+// a look at their process, which a fault has ended.
 //
 // A task that wants one is off its lane and in the queue `host_requests`. The mailbox warp takes it
 // from there, blocks it, and sends what it wants; when the answer comes it takes the task out of
 // its bucket. So it owns a task whenever it looks at it or writes there, and of one that is ended
-// in between it has nothing but the number, which is asked about under the bucket's lock.
+// in between it has nothing but the number, which is asked about under the bucket's lock. A task
+// that shows its process stays until the answer comes: its end is decided, and its memory is looked
+// at.
 #pragma once
 
 #include "runtime/processes.h"
@@ -16,8 +19,13 @@ inline BlockRequest request_of(const Machine& m, u32 index) {
     const Process p = place_of(m, index);
     const CallState* call = call_state(p);
     const Handle node = call->request_node;
+    if (call->request == Request::show) return {index, 0, whole_process};
     if (call->request == Request::sync) return {index, node, whole_file};
     return {index, is_base(p, node) ? node : node_at(p, node)->origin, call->request_at};
+}
+
+inline u64 host_key(const BlockRequest& wanted) {
+    return wait_key(wanted.block == whole_process ? WaitFor::show : WaitFor::host, wanted.task);
 }
 
 // The caller's task becomes the queue's.
@@ -33,8 +41,8 @@ inline bool take_request(const Machine& m, BlockRequest& wanted) {
         const u32 index = fetch_task(requests, m.queue_slots(requests), ticket);
         wanted = request_of(m, index);
         const ProcessEntry& process = m.process(m.task(index).process);
-        if (park(m, index, wait_key(WaitFor::host, index), no_deadline,
-                 [&] { return !is_ending(process); }))
+        if (park(m, index, host_key(wanted), no_deadline,
+                 [&] { return wanted.block == whole_process || !is_ending(process); }))
             return true;
         make_ready(m, index);
     }
@@ -44,7 +52,8 @@ inline bool take_request(const Machine& m, BlockRequest& wanted) {
 // The task that an answer is for is the caller's. False: it does not wait for that any more.
 inline bool take_asker(const Machine& m, const BlockAnswer& answer) {
     return take_blocked(m, answer.task, Wake::woken, [&] {
-        if (m.task(answer.task).wait_key != wait_key(WaitFor::host, answer.task)) return false;
+        if (m.task(answer.task).wait_key != host_key({answer.task, answer.node, answer.block}))
+            return false;
         const BlockRequest wanted = request_of(m, answer.task);
         return wanted.node == answer.node && wanted.block == answer.block;
     });

@@ -448,7 +448,7 @@ private:
         BlockAnswer answer;
         if (!read(head, at, answer)) return true;
         if (answer.task == 0 || answer.task >= m_.header->task_count ||
-            (answer.error == 0 && answer.block != whole_file &&
+            (answer.error == 0 && has_bytes(answer.block) &&
              head.size != sizeof answer + file_block))
             return is_broken_ = true;
         if (lane_id() == 0) bring_block(answer);
@@ -459,7 +459,7 @@ private:
     void bring_block(const BlockAnswer& answer) {
         if (!take_asker(m_, answer)) return;
         CallState* call = call_state(place_of(m_, answer.task));
-        if (answer.block == whole_file) {
+        if (!has_bytes(answer.block)) {
             call->request_failed = answer.error != 0;
             return make_ready(m_, answer.task);
         }

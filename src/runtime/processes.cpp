@@ -290,6 +290,7 @@ Errno try_make_process(const Machine& m, const NewProcess& wanted, u32& index) {
     task.call = 0;
     task.is_fresh = is_new ? slot_is_new : slot_is_used;
     task.frames = 0;
+    task.was_on_lane = 0;
     store_relaxed(&task.next_of_process, u32{0});
     task.previous_of_process = 0;
     store_relaxed(&m.deadline(first), no_deadline);
@@ -355,12 +356,16 @@ bool claim_end(ProcessEntry& process, u32 pid, Ending ending, u32 code) {
     const u32 index = pid_index(m, pid);
     ProcessEntry& process = m.process(index);
     if (!claim_end(process, pid, ending, code)) return false;
-    // Those on lanes or in queues see it there. By now the entry may be another's, and the task.
+    // Those on lanes or in queues see it there. By now the entry may be another's, and the task;
+    // one that shows its process to the host waits for the host alone.
     Lock lock(&process.lock);
     for (u32 at = load_relaxed(&process.first_task); at != 0;
          at = load_relaxed(&m.task(at - 1).next_of_process))
-        unblock(m, at - 1, Wake::ended,
-                [&] { return m.task(at - 1).process == index && is_ending(process); });
+        unblock(m, at - 1, Wake::ended, [&] {
+            const TaskEntry& task = m.task(at - 1);
+            return task.process == index && is_ending(process) &&
+                   task.wait_key != wait_key(WaitFor::show, at - 1);
+        });
     return true;
 }
 
@@ -588,6 +593,7 @@ u32 make_thread(const Machine& m, const Process& p, u32 index, u32 start_argumen
     task.call = call;
     task.is_fresh = 0;
     task.frames = stack_step;  // the arguments
+    task.was_on_lane = 0;
     store_relaxed(&m.deadline(made), no_deadline);
     // An instance as the program's first thread had it, but with the memories of this one.
     u32* words = reinterpret_cast<u32*>(m.pages + task.words_at);

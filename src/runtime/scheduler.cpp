@@ -330,15 +330,34 @@ bool park_in_call(const Machine& m, const Lane& lane) {
     note_ending(lane.p, process.pid, {u32(ending), code, process.trap_pc, process.program});
 }
 
-// Whether the task has ended, with its process or alone. `is_alone`: as end_task wants to know it.
-bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_alone) {
+// Returns true if the host wants to see what a task leaves that ends in this state.
+bool may_be_shown(const Machine& m, ThreadState state) {
+    switch (state) {
+        case ThreadState::trapped:
+        case ThreadState::uncaught:
+        case ThreadState::out_of_fuel: return m.header->shows_faults != 0;
+        default: return false;
+    }
+}
+
+// What is left to do for a task whose end was found.
+struct TaskEnd {
+    bool is_alone = false;  // as end_task wants to know it
+    bool is_fault = false;  // its own fault ended the process
+};
+
+// Whether the task has ended, with its process or alone.
+bool has_ended(const Machine& m, const Lane& lane, ThreadState state, TaskEnd& found) {
     const u32* thread = lane.p.words + lane.thread;
     ProcessEntry& process = process_of(m, lane);
     auto end = [&](Ending ending, u32 code) {
         if (lane.has_threads) return end_all_tasks(m, process.pid, ending, code);
-        return is_alone = claim_end(process, process.pid, ending, code);
+        return found.is_alone = claim_end(process, process.pid, ending, code);
     };
-    is_alone = false;
+    auto fail = [&](Ending ending, u32 code) {
+        found.is_fault = end(ending, code);
+        if (found.is_fault) note_fault(m, lane, ending, code);
+    };
     switch (state) {
         case ThreadState::finished:
             if (m.task(lane.task).tid == 0) end(Ending::exited, 0);
@@ -346,19 +365,13 @@ bool has_ended(const Machine& m, const Lane& lane, ThreadState state, bool& is_a
         case ThreadState::exited:
             end(Ending::exited, at_handle<ProcessBlock>(lane.p, lane.p.block)->exit_code);
             return true;
-        case ThreadState::trapped:
-        case ThreadState::uncaught: {
-            const u32 trap = state == ThreadState::uncaught ? 0 : thread[thread_trap];
-            if (end(Ending::trapped, trap)) note_fault(m, lane, Ending::trapped, trap);
-            return true;
-        }
-        case ThreadState::out_of_fuel:
-            if (end(Ending::out_of_fuel, 0)) note_fault(m, lane, Ending::out_of_fuel, 0);
-            return true;
+        case ThreadState::trapped: fail(Ending::trapped, thread[thread_trap]); return true;
+        case ThreadState::uncaught: fail(Ending::trapped, 0); return true;
+        case ThreadState::out_of_fuel: fail(Ending::out_of_fuel, 0); return true;
         default: return is_ending(process);
     }
 }
-// Nobody looks at its stack again.
+// Nobody but the host looks at its stack again.
 bool is_end(ThreadState state) {
     switch (state) {
         case ThreadState::finished:
@@ -373,8 +386,14 @@ bool is_end(ThreadState state) {
 // What becomes of a task that is off its lane, by the state that it left. Outgrown ones are seen to
 // by grow_task.
 void settle(const Machine& m, const Lane& lane, ThreadState state, EndedTasks& ended) {
-    bool is_alone;
-    if (has_ended(m, lane, state, is_alone)) return end_task(m, lane.task, is_alone, ended);
+    TaskEnd found;
+    if (has_ended(m, lane, state, found)) {
+        if (!found.is_fault || !may_be_shown(m, state))
+            return end_task(m, lane.task, found.is_alone, ended);
+        // It ends when it comes back, like all whose process has ended meanwhile.
+        call_state(lane.p)->request = Request::show;
+        return ask_host(m, lane.task);
+    }
     bool is_parked = false;
     switch (state) {
         case ThreadState::waiting: is_parked = park_at_memory(m, lane); break;
@@ -510,6 +529,7 @@ private:
             lane_.p.code = reinterpret_cast<const u64*>(m_.pages + m_.program(program_).code_at);
         pulse_.in(WarpPhase::run);
         const ThreadState state = goes_on ? run_lanes() : ThreadState::ready;
+        if (lane_.has_task && !goes_on) m_.task(lane_.task).was_on_lane = 1;
         if (lane_.has_task && is_end(state)) fetch_ahead_of_end();
         pulse_.in(WarpPhase::leave);
         if (kept_.task != 0) give_back_kept(m_);
@@ -647,6 +667,7 @@ private:
         if (is_new) {
             TaskEntry& task = m_.task(lane_.task);
             store_task_state(task, TaskState::running);
+            task.was_on_lane = 0;
             fresh = task.is_fresh;
             lane_.p = place_of(m_, program, lane_.task);
             is_ending_now = is_ending(process_of(m_, lane_));
@@ -710,7 +731,8 @@ private:
         if (ballot(leaves) == 0) return;
         u32 grower = 0;  // task + 1
         if (leaves) {
-            if (!is_end(state)) save_stack(m_, lane_, m_.program(program_).info);
+            if (!is_end(state) || may_be_shown(m_, state))
+                save_stack(m_, lane_, m_.program(program_).info);
             fetch_add(&process_of(m_, lane_).time_used, clock_ns() - lane_.since);
         }
         one_after_another(leaves, [&](EndedTasks& ended) {

@@ -17,7 +17,7 @@
 namespace gpurun::rt {
 
 // What tasks wait for. Keys that happen to be alike only cost a look.
-enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host, pipes };
+enum class WaitFor : u32 { time, memory, pipe_data, pipe_room, child, host, pipes, show };
 inline u64 wait_key(WaitFor what, u32 who, u64 where = 0) {
     return (u64(what) << 61) ^ (u64(who) << 40) ^ where ^ (where >> 40);
 }

@@ -294,6 +294,140 @@ TEST(Machine, FaultsHaveAPlace) {
     EXPECT_EQ(ended->result[0].frames()[0].function, "divide");
 }
 
+class Dumps : public testing::Test {
+protected:
+    void SetUp() override {
+        std::string pattern = testing::TempDir() + "gpurun-dump-XXXXXX";
+        ASSERT_TRUE(mkdtemp(pattern.data()));
+        folder_ = pattern;
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    std::string read(const std::filesystem::path& name) const {
+        std::ifstream file(folder_ / name);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    // The numbers of the processes whose state is there.
+    std::vector<std::string> numbers() const {
+        std::vector<std::string> found;
+        for (const auto& entry : std::filesystem::directory_iterator(folder_))
+            if (entry.is_directory()) found.push_back(entry.path().filename());
+        return found;
+    }
+    std::filesystem::path folder_;
+};
+
+// One that the host started has its number there, one that another started its pid. The module of
+// each is beside them.
+TEST_F(Dumps, AreOfParentsAndChildren) {
+    Machine machine(device(), Config().dump(folder_));
+    const uint32_t first = machine.load("child", module(divides)),
+                   second = machine.load("parent", module(parent));
+    machine.spawn(second, Config());
+    auto ended = machine.next(20);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result[0].ending(), GPURUN_EXITED);  // it told its child's end
+    const uint32_t alone = machine.spawn(first, Config());
+    EXPECT_EQ(alone, 1u);
+    ASSERT_TRUE(machine.next(20));
+    EXPECT_TRUE(machine.wait_idle(20));
+    const Result seen = machine.observe();
+    EXPECT_EQ(seen.size(), 0u);
+    EXPECT_EQ(seen.dump_count(), 2u);
+    EXPECT_EQ(seen.fault_count(), 2u);
+    EXPECT_EQ(seen.dump_problem(), "");
+    ASSERT_EQ(numbers().size(), 2u);
+    for (const std::string& number : numbers())
+        EXPECT_THAT(read(std::filesystem::path(number) / "state"),
+                    AllOf(HasSubstr("process " + number + "\n"),
+                          HasSubstr("ending trap: integer divide by zero")));
+    EXPECT_THAT(numbers(), testing::Contains("1"));
+    EXPECT_FALSE(read("module.wasm").empty());
+    // Of a program that is not the first.
+    machine.spawn(machine.load("other", module(divides)), Config());
+    ASSERT_TRUE(machine.next(20));
+    EXPECT_THAT(read("2/state"), HasSubstr("\nmodule 2\n"));
+    EXPECT_EQ(read("module.2.wasm"), read("module.wasm"));
+}
+
+TEST_F(Dumps, AreAHundredAtTheMost) {
+    Machine machine(device(), Config().dump(folder_));
+    const uint32_t program = machine.load("divides", module(divides));
+    constexpr uint32_t count = 250;
+    for (uint32_t i = 0; i < count; i++) machine.spawn(program, Config());
+    for (uint32_t i = 0; i < count; i++) {
+        auto ended = machine.next(60);
+        ASSERT_TRUE(ended) << i;
+        ASSERT_EQ(ended->result[0].ending(), GPURUN_TRAPPED);
+    }
+    EXPECT_EQ(machine.observe().dump_count(), 100u);
+    EXPECT_EQ(machine.observe().fault_count(), count);
+    EXPECT_EQ(numbers().size(), 100u);
+}
+
+// What cannot be written is told, and keeps nobody from its end.
+TEST_F(Dumps, MayNotBeWritable) {
+    EXPECT_THAT(error_of([] { Machine refused(device(), Config().dump("/dev/null/x")); }),
+                HasSubstr("/dev/null/x"));
+    std::ofstream(folder_ / "0") << "in the way";
+    Machine machine(device(), Config().dump(folder_));
+    const uint32_t program = machine.load("divides", module(divides));
+    for (int i = 0; i < 3; i++) {
+        machine.spawn(program, Config());
+        auto ended = machine.next(20);
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->result[0].ending(), GPURUN_TRAPPED);
+    }
+    EXPECT_TRUE(machine.wait_idle(20));
+    EXPECT_THAT(machine.observe().dump_problem(), HasSubstr("/0"));
+    EXPECT_EQ(machine.observe().dump_count(), 0u);
+    machine.close();
+}
+
+// Processes are killed and the machine is stopped while some wait for the host to look at them:
+// whoever trapped first is dumped, and all end.
+TEST_F(Dumps, EndWithTheMachine) {
+    for (int turn = 0; turn < 5; turn++) {
+        const std::filesystem::path folder = folder_ / std::to_string(turn);
+        uint32_t trapped = 0;
+        uint64_t faults = 0;
+        Machine machine(device(), Config().dump(folder));
+        const uint32_t traps = machine.load("divides", module(divides)),
+                       spins = machine.load("forever", module(forever));
+        for (int i = 0; i < 20; i++) machine.spawn(i % 2 ? traps : spins, Config());
+        machine.kill(0, 9);
+        if (turn % 2 == 0) {
+            for (int i = 0; i < 20; i++) {
+                auto ended = machine.next(20);
+                ASSERT_TRUE(ended);
+                trapped += ended->result[0].ending() == GPURUN_TRAPPED;
+            }
+            EXPECT_EQ(machine.observe().dump_count(), trapped);
+        }
+        machine.close();
+        faults = machine.observe().fault_count();
+        EXPECT_GE(machine.observe().dump_count(), faults);
+        EXPECT_EQ(machine.observe().dump_problem(), "");
+    }
+}
+
+TEST(Machine, IsProfiled) {
+    Machine machine(device(), Config().profiled());
+    const uint32_t spins = machine.load("forever", module(forever));
+    for (int i = 0; i < 3; i++) machine.spawn(spins, Config());
+    const auto end = steady_clock::now() + std::chrono::seconds(20);
+    while (machine.observe().stacks().empty() && steady_clock::now() < end) usleep(1000);
+    std::vector<StackSample> stacks = machine.observe().stacks();
+    ASSERT_EQ(stacks.size(), 1u);
+    EXPECT_GE(stacks[0].count, 1u);
+    EXPECT_THAT(stacks[0].functions, testing::ElementsAre("_start"));
+    // Of several programs.
+    machine.load("divides", module(divides));
+    EXPECT_THAT(machine.observe().stacks().at(0).functions,
+                testing::ElementsAre("forever", "_start"));
+    machine.close();
+    EXPECT_FALSE(machine.observe().stacks().empty());
+}
+
 TEST(Machine, SignalsEndProcesses) {
     Machine machine(device());
     const uint32_t process = machine.spawn(machine.load("forever", module(forever)), Config());

@@ -488,6 +488,11 @@ TEST(Api, Profiles) {
     EXPECT_THAT(stacks[0].functions, ElementsAre("forever"));
     EXPECT_EQ(gpurun_result_stack_function(result.get(), 1, 0), nullptr);
     EXPECT_TRUE(run(device(), module(functions), config.profiled(false)).stacks().empty());
+    config.profiled().processes(5);
+    stacks = run(device(), module(functions), config).stacks();
+    ASSERT_EQ(stacks.size(), 1u);
+    EXPECT_GT(stacks[0].count, 1u);
+    EXPECT_THAT(stacks[0].functions, ElementsAre("forever"));
 }
 
 TEST(Api, WatchesItself) {
@@ -577,6 +582,12 @@ TEST_F(Files, OfADump) {
     config.dump(folder_ / "many").processes(2);
     EXPECT_EQ(run(device(), module(functions), config).dump_count(), 2u);
     EXPECT_THAT(read(folder_ / "many/1/state"), HasSubstr("integer divide by zero"));
+    Config numbered;
+    numbered.function("outer").process({"0"}).process({"0"}).process_number(40);
+    EXPECT_EQ(run(device(), module(functions), numbered.dump(folder_ / "own")).dump_count(), 2u);
+    EXPECT_THAT(read(folder_ / "own/0/state"), HasSubstr("process 0\n"));
+    EXPECT_THAT(read(folder_ / "own/40/state"), HasSubstr("process 40\n"));
+    EXPECT_EQ(run(device(), module(functions), numbered.dump("")).dump_count(), 0u);
     EXPECT_THAT(error_of([&] { run(device(), module(functions), config.dump("/dev/null/x")); }),
                 HasSubstr("/dev/null/x"));
     EXPECT_THAT(error_of([] { make_dump_folder("/dev/null/x", module(functions)); }),

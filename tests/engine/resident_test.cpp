@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "../host/peer.h"
+#include "../host/tree.h"
 #include "engine/images.h"
 #include "text/assemble.h"
 #include "wasm/decode.h"
@@ -238,8 +239,8 @@ TEST(Resident, ProcessesComeAndGo) {
     for (u32 i = 0; i < 10'000; i++) {
         auto ended = machine.next_ending(soon());
         ASSERT_TRUE(ended && *ended) << i;
-        ASSERT_EQ((*ended)->request, i + 1);
-        ASSERT_EQ((*ended)->pid, i + 101);
+        ASSERT_EQ((*ended)->request, i);
+        ASSERT_EQ((*ended)->pid, i + 100);
         ASSERT_EQ((*ended)->code, i % 7);
     }
     EXPECT_TRUE(*machine.wait_idle(soon()));
@@ -536,7 +537,7 @@ TEST(Resident, ASlowDeviceLosesNothing) {
     for (u32 i = 0; i < 500; i++) ASSERT_TRUE(machine.spawn(program, options));
     for (u32 i = 0; i < 500; i++) {
         auto ended = machine.next_ending(soon());
-        ASSERT_TRUE(ended && *ended && (*ended)->request == i + 1) << i;
+        ASSERT_TRUE(ended && *ended && (*ended)->request == i) << i;
     }
     EXPECT_EQ(bytes, 500u * 20'001);
 }
@@ -621,6 +622,41 @@ TEST(Resident, NumbersAreChecked) {
     while (!has_answer && steady_clock::now() < *end) std::this_thread::yield();
     EXPECT_NE(as<BlockAnswer>(answer).error, 0u);
     EXPECT_EQ(as<BlockAnswer>(answer).task, 5u);
+}
+
+// A task that shows a process which cannot be is answered too, and the machine goes on. What kept
+// the host from a dump is told, if it wants any.
+TEST(Resident, ShownProcessesAreChecked) {
+    test::Folder folder;
+    for (const bool is_dumped : {true, false}) {
+        std::atomic<u32> answers = 0;
+        FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
+            if (kind == MessageKind::spawn) {
+                for (u32 task : {0xfffffff0u, 5u})
+                    peer.send(MessageKind::want_block, BlockRequest{task, 0, whole_process});
+            }
+            if (kind == MessageKind::block) {
+                EXPECT_EQ(as<BlockAnswer>(payload).block, whole_process);
+                answers++;
+            }
+            return behave(peer, kind, payload);
+        });
+        ResidentOptions options = small_options();
+        if (is_dumped) options.dump = folder.path() / "dump";
+        auto made = Resident::make(device, options);
+        ASSERT_TRUE(made);
+        EXPECT_EQ(device.machine.shows_faults, u32(is_dumped));
+        const u32 program = *(*made)->load("nothing", module(nothing), {});
+        ASSERT_TRUE((*made)->spawn(program, {}));
+        const auto end = soon();
+        while (answers < 2 && steady_clock::now() < *end) std::this_thread::yield();
+        EXPECT_EQ(answers, 2u);
+        EXPECT_GT((*made)->stats().launches, 1u);
+        EXPECT_EQ((*made)->dumps().problem.has_value(), is_dumped);
+        EXPECT_EQ((*made)->dumps().written, 0u);
+        EXPECT_TRUE((*made)->ping());
+        EXPECT_TRUE((*made)->stop());
+    }
 }
 
 }  // namespace

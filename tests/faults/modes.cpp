@@ -58,6 +58,11 @@ constexpr const char* guest = R"((module
     (call $exit (i32.const 0))))
 )";
 
+// Traps, and has something in its memory then.
+constexpr const char* traps = R"((module
+  (memory (export "memory") 1)
+  (func (export "_start") (i32.store (i32.const 0) (i32.const 7)) (unreachable))))";
+
 constexpr const char* threads = R"(
 (module $Memory (memory (export "shared") 1 1 shared))
 (register "memory" $Memory)
@@ -347,17 +352,53 @@ Outcome run_machine(const Folder& folder, const Plan& plan, Seen& seen, gpurun_t
         });
 }
 
+// A process that traps and is dumped, on a machine.
+Outcome run_dump(const Folder& folder, const Plan& plan, Seen& seen) {
+    const std::string path = folder.trapping_module(), mount = folder.mount(), dump = folder.dump();
+    return run(
+        plan, seen,
+        [&](Calls& calls) {
+            if (!begin(calls, path.c_str(), mount.c_str(), GPURUN_TIER_INTERP, open_cpu)) return;
+            gpurun_config_set_dump(calls.config, dump.c_str());
+            u32 program = 0, process = 0;
+            if (!calls.is_done(gpurun_machine_open(calls.device, calls.config, &calls.machine)))
+                return;
+            if (calls.is_done(
+                    gpurun_machine_load(calls.machine, "traps", calls.module, nullptr, &program)) &&
+                calls.is_done(gpurun_machine_spawn(calls.machine, program, nullptr, &process)))
+                calls.is_done(
+                    gpurun_machine_next(calls.machine, -1, nullptr, &process, &calls.results[0]));
+            calls.is_done(gpurun_machine_close(calls.machine));
+            calls.is_done(gpurun_machine_observe(calls.machine, &calls.results[1]));
+        },
+        [&](Calls& calls, Outcome& outcome) {
+            const gpurun_ending ending = gpurun_result_ending(calls.results[0], 0);
+            if (const char* problem = gpurun_result_dump_problem(calls.results[1]))
+                outcome.told = problem;
+            else if (ending == GPURUN_REFUSED)
+                outcome.told = "refused";
+            else if (ending != GPURUN_TRAPPED)
+                outcome.wrong = "it did not trap";
+            else if (gpurun_result_dump_count(calls.results[1]) != 1)
+                outcome.wrong = "it was not dumped";
+            else if (fs::file_size(fs::path(dump) / "0" / "memory.0") != 65536 ||
+                     read_file(fs::path(dump) / "0" / "state").empty())
+                outcome.wrong = "its dump is not whole";
+        });
+}
+
 Folder::Folder()
     : path_(fs::temp_directory_path() / ("gpurun-faults-" + std::to_string(getpid()))) {
     fs::create_directories(path_);
     write_file(module(), guest);
+    write_file(trapping_module(), traps);
     setenv("GPURUN_CACHE", (path_ / "cache").c_str(), 1);
 }
 
 Folder::~Folder() { fs::remove_all(path_); }
 
 void Folder::reset() const {
-    for (const char* name : {"mount", "cache", "out"}) fs::remove_all(path_ / name);
+    for (const char* name : {"mount", "cache", "out", "dump"}) fs::remove_all(path_ / name);
     fs::create_directories(path_ / "mount" / "below");
     write_file(path_ / "mount" / "in", "contents");
     write_file(path_ / "mount" / "gone", "to be removed");
@@ -409,6 +450,7 @@ const Mode machine_native{"machine_native",
                               return run_machine(folder, plan, seen, GPURUN_TIER_NATIVE, open_cpu);
                           },
                           false};
+const Mode machine_dump{"machine_dump", run_dump, true};
 const Mode script{"script", run_script, true};
 
 }  // namespace gpurun::faults

@@ -25,6 +25,8 @@ public:
     void reset() const;
     std::string path() const { return path_.string(); }
     std::string module() const { return (path_ / "guest.wat").string(); }
+    std::string trapping_module() const { return (path_ / "traps.wat").string(); }
+    std::string dump() const { return (path_ / "dump").string(); }
     std::string mount() const { return (path_ / "mount").string(); }
     // Empty: what a guest that went to its end left there is as it should be.
     std::string problem() const;
@@ -42,6 +44,6 @@ struct Mode {
 };
 
 extern const Mode alone, alone_streams, alone_native, many, many_native, chunks, machine,
-    machine_native, script, cuda_alone, cuda_many, cuda_machine;
+    machine_native, machine_dump, script, cuda_alone, cuda_many, cuda_machine;
 
 }  // namespace gpurun::faults

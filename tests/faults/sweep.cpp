@@ -180,7 +180,7 @@ void sweep(const Mode& mode, Kind kind, u64 most) { Sweep(mode, kind, most).run(
 std::vector<Case> cases() {
     std::vector<Case> all;
     for (const Mode* mode : {&alone, &alone_streams, &alone_native, &many, &many_native, &chunks,
-                             &machine, &machine_native, &script})
+                             &machine, &machine_native, &machine_dump, &script})
         for (u32 kind = 0; kind < u32(Kind::driver); kind++) all.push_back({mode, Kind(kind)});
     for (const Mode* mode : {&cuda_alone, &cuda_many, &cuda_machine})
         for (Kind kind : {Kind::driver, Kind::allocation, Kind::thread})

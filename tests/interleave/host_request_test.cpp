@@ -71,6 +71,74 @@ void kill_1(Asking& s) {
     end_all_tasks(s.m.machine(), SmallMachine::entries + 1, Ending::killed, 9);
 }
 
+// Task 1 traps. It shows its process to the host and ends when the host has looked, or was killed
+// before.
+void trap(Asking& s) {
+    leave_lane(s, 1, ThreadState::trapped);
+    if (load_task_state(s.m.tasks[1]) == TaskState::free) return;
+    s.m.come_back(1);
+    REQUIRE(is_ending(s.m.processes[1]));
+    s.m.end_and_give_back(1, false);
+}
+// The mailbox warp, and a host that looks at the process: that is there until the answer.
+void look(Asking& s) {
+    const Machine m = s.m.machine();
+    BlockRequest wanted{};
+    while (!take_request(m, wanted)) {
+        if (load_shared(&s.is_over)) return;
+        pause();
+    }
+    REQUIRE(wanted.task == 1 && wanted.block == whole_process);
+    REQUIRE(s.m.words[1][SmallMachine::thread_at + thread_state] == u32(ThreadState::trapped));
+    s.answers++;
+    REQUIRE(take_asker(m, {wanted.task, 0, wanted.node, 0, wanted.block}));
+    make_ready(m, 1);
+}
+void begin_showing(Asking& s) {
+    begin_asking(s);
+    s.m.header.shows_faults = 1;
+}
+// Those that a trap ended, and no others, were looked at.
+void trapped_were_shown(Asking& s) {
+    const u32 ending = u32(s.m.processes[1].ending >> 32) - 1;
+    REQUIRE(s.answers == u32(ending == u32(Ending::trapped)));
+    REQUIRE(s.m.header.alive == 0);
+    s.m.nothing_waits();
+}
+
+EXPLORING_TEST(HostRequest, TrapsAreShown) {
+    auto act = [](Asking& s) {
+        trap(s);
+        store_shared(&s.is_over, 1u);
+    };
+    check("a task traps, shows its process and is killed",
+          Scenario<Asking>{.begin = begin_showing,
+                           .actors = {act, look, kill_1},
+                           .at_end = trapped_were_shown,
+                           .watched = SmallMachine::watched});
+}
+// Whoever killed the process that had the entries before may still be about to wake its tasks.
+EXPLORING_TEST(HostRequest, TrapsAreShownByWhoHasTheEntryNow) {
+    auto act = [](Asking& s) {
+        leave_lane(s, 1, ThreadState::ready);
+        if (load_task_state(s.m.tasks[1]) != TaskState::free) {
+            s.m.come_back(1);
+            s.m.end(1, 0);
+        } else {
+            s.m.begin_process(1);
+            s.m.tasks[1].words_at = u64(reinterpret_cast<u8*>(s.m.words[1]) - s.m.pages);
+            trap(s);
+        }
+        store_shared(&s.is_over, 1u);
+    };
+    check("a process is killed, another has its entry and traps; interrupted 3 times",
+          Scenario<Asking>{.begin = begin_showing,
+                           .actors = {act, look, kill_1},
+                           .at_end = trapped_were_shown,
+                           .watched = SmallMachine::watched},
+          interrupted(3), {.preemptions = 1});
+}
+
 EXPLORING_TEST(HostRequest, IsAnswered) {
     ExploreOptions options;
     options.stops_after_writes = true;

@@ -252,6 +252,87 @@ TEST(ResidentOnLanes, ManyEndAtOnce) {
     }
 }
 
+// Traps in a frame below the first, by which its stack is more than what a lane begins with.
+constexpr const char* traps = R"(
+    (memory (export "memory") 1)
+    (global $g (mut i32) (i32.const 5))
+    (func $deep (param $n i32) (param $wide i64)
+      (i32.store (local.get $n) (i32.const 0x1234))
+      (if (i32.eqz (local.get $n)) (then (unreachable)))
+      (global.set $g (local.get $n))
+      (call $deep (i32.sub (local.get $n) (i32.const 1)) (i64.const -7)))
+    (func (export "_start") (call $deep (i32.const 9) (i64.const 3))))";
+std::string contents(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What the host sees of processes that trapped, some at once: the same as on the CPU.
+TEST(ResidentOnLanes, ShowsTraps) {
+    const std::filesystem::path folder =
+        std::filesystem::path(testing::TempDir()) / "gpurun-lanes-dumps";
+    constexpr u32 processes = 7;
+    auto dump = [&](device::Device& device, const std::string& name) {
+        engine::ResidentOptions options = small_machine();
+        options.dump = folder / name;
+        auto machine = Resident::make(device, options);
+        ASSERT_TRUE(machine.ok()) << machine.error().to_string();
+        auto program = (*machine)->load("traps", assembled(traps), {});
+        ASSERT_TRUE(program.ok()) << program.error().to_string();
+        for (u32 i = 0; i < processes; i++) ASSERT_TRUE((*machine)->spawn(*program, {}).ok());
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+        for (u32 i = 0; i < processes; i++) {
+            auto ending = (*machine)->next_ending(limit);
+            ASSERT_TRUE(ending.ok() && *ending);
+            EXPECT_EQ((*ending)->ending, Ending::trapped);
+        }
+        EXPECT_TRUE((*machine)->stop().ok());
+        EXPECT_EQ((*machine)->dumps().written, processes);
+        EXPECT_FALSE((*machine)->dumps().problem);
+    };
+    auto cpu = device::open_device("cpu");
+    dump(**cpu, "cpu");
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(testing::Message()
+                     << shape.lanes << " lanes, " << shape.warps << " warps, seed " << shape.seed);
+        LanesDevice device(shape.lanes, shape.warps, shape.seed);
+        const std::string name = "lanes" + std::to_string(shape.seed);
+        dump(device, name);
+        for (u32 i = 0; i < processes; i++)
+            for (const char* file : {"state", "memory.0"}) {
+                const std::string number = std::to_string(i);
+                EXPECT_EQ(contents(folder / name / number / file),
+                          contents(folder / "cpu" / number / file));
+            }
+    }
+    EXPECT_NE(contents(folder / "cpu/0/state").find("ending trap: unreachable"), std::string::npos);
+    std::filesystem::remove_all(folder);
+}
+
+// It parks for looks at stacks, and those that ran are seen where they were.
+TEST(ResidentOnLanes, IsProfiled) {
+    const auto spins = assembled(R"((module
+        (func $spin (loop br 0))
+        (func (export "_start") (call $spin))))");
+    for (const Shape& shape : shapes) {
+        LanesDevice device(shape.lanes, shape.warps, shape.seed);
+        engine::ResidentOptions options = small_machine();
+        options.is_profiled = true;
+        auto machine = Resident::make(device, options);
+        ASSERT_TRUE(machine.ok()) << machine.error().to_string();
+        auto program = (*machine)->load("spins", spins, {});
+        ASSERT_TRUE(program.ok()) << program.error().to_string();
+        for (u32 i = 0; i < 9; i++) ASSERT_TRUE((*machine)->spawn(*program, {}).ok());
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        std::vector<engine::StackSample> samples;
+        while (samples.empty() && std::chrono::steady_clock::now() < limit)
+            samples = (*machine)->samples();
+        ASSERT_EQ(samples.size(), 1u);
+        EXPECT_EQ(samples[0].functions, (std::vector<std::string>{"_start", "spin"}));
+        EXPECT_TRUE((*machine)->stop().ok());
+    }
+}
+
 TEST(ResidentOnLanes, HasThreads) { expect_same({{"threads", assembled(threads)}}, "threads", {}); }
 
 // Lanes that go on with a call that blocked, and others that are interpreted, meet again.

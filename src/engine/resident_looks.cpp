@@ -1,0 +1,204 @@
+// What the host sees of a machine that is parked: the state of processes that a fault ended, which
+// becomes a dump, and the stacks of those that ran, which become the profile.
+#include <algorithm>
+#include <cstddef>
+
+#include "base/format.h"
+#include "base/threads.h"
+#include "engine/resident.h"
+
+namespace gpurun::engine {
+namespace {
+
+using std::chrono::steady_clock;
+
+// To park and to be launched again takes about a millisecond.
+constexpr std::chrono::milliseconds look_every(10);
+
+Error damaged(const char* what) { return {format("the machine's memory is damaged: %s", what)}; }
+
+// Reads within a memory whatever the numbers are: the machine wrote them.
+Result<void> read_checked(device::SystemMemory& memory, u64 offset, std::span<u8> bytes,
+                          const char* what) {
+    if (bytes.size() > memory.size() || offset > memory.size() - bytes.size()) return damaged(what);
+    return memory.read(offset, bytes);
+}
+
+template <class T>
+Result<T> read_entry(device::SystemMemory& memory, u64 table, u64 index, const char* what) {
+    T entry;
+    TRY(read_checked(memory, table + index * sizeof(T),
+                     {reinterpret_cast<u8*>(&entry), sizeof entry}, what));
+    return entry;
+}
+
+// A task of a parked machine: its words, and the memories of its process.
+class TaskMemory final : public device::ProcessMemory {
+public:
+    TaskMemory(device::SystemMemory& pages, const TaskEntry& task, const ProcessEntry& process)
+        : pages_(pages), words_at_(task.words_at), bytes_at_(process.bytes_at) {}
+
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        return read_checked(pages_, words_at_ + u64(index) * sizeof(u32),
+                            {reinterpret_cast<u8*>(words.data()), words.size_bytes()},
+                            "words of a process");
+    }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        return read_checked(pages_, bytes_at_ + offset, bytes, "memories of a process");
+    }
+
+private:
+    device::SystemMemory& pages_;
+    u64 words_at_, bytes_at_;
+};
+
+}  // namespace
+
+Result<MachineHeader> Resident::read_header() {
+    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
+    return read_entry<MachineHeader>(*system_, system.machine, 0, "its tables");
+}
+
+Result<Resident::SeenTask> Resident::read_task(const MachineHeader& header, u32 index) {
+    SeenTask seen;
+    seen.task = TRY(read_entry<TaskEntry>(*system_, header.tasks, index, "a task"));
+    seen.process =
+        TRY(read_entry<ProcessEntry>(*system_, header.processes, seen.task.process, "a process"));
+    std::lock_guard lock(mutex_);
+    if (seen.process.program >= programs_.size()) return damaged("the program of a process");
+    seen.program = programs_[seen.process.program].get();
+    return seen;
+}
+
+// ---- dumps -------------------------------------------------------------------------
+
+// Writes the state of the process that a task shows. What keeps it from that is a problem of the
+// dumps, and of nothing else.
+void Resident::dump(const MachineHeader& header, u32 index) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!dump_folder_ || dumps_.problem || dumps_.written >= max_dumps) return;
+    }
+    Result<void> written = guarded([&]() -> Result<void> {
+        SeenTask seen = TRY(read_task(header, index));
+        TaskMemory memory(*pages_, seen.task, seen.process);
+        const u32 program = seen.process.program;
+        TRY(dump_folder_->add_module(program, seen.program->file, *seen.program->module));
+        std::unique_lock lock(mutex_);
+        const ProcessState state = TRY(seen.program->made.store->capture(memory));
+        lock.unlock();
+        const bool is_child = seen.process.parent != host_parent;
+        return dump_folder_->write(is_child ? seen.process.pid : seen.process.request, state,
+                                   memory, program);
+    });
+    std::lock_guard lock(mutex_);
+    if (written)
+        dumps_.written++;
+    else
+        dumps_.problem = std::move(written).error();
+}
+
+// Looks at the processes that wait for that, and lets them go.
+Result<void> Resident::look_at_faults() {
+    std::vector<BlockRequest> shown;
+    {
+        std::lock_guard lock(taking_);
+        shown.swap(shown_);
+    }
+    if (shown.empty()) return {};
+    const MachineHeader header = TRY(read_header());
+    for (const BlockRequest& request : shown) {
+        dump(header, request.task);
+        BlockAnswer answer{};
+        answer.task = request.task;
+        answer.block = request.block;
+        TRY(post(MessageKind::block, answer));
+    }
+    std::unique_lock lock(mutex_);
+    const bool is_enough = dumps_.problem || dumps_.written >= max_dumps;
+    lock.unlock();
+    if (!is_enough) return {};
+    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
+    return write_value<u32>(*system_, system.machine + offsetof(MachineHeader, shows_faults), 0);
+}
+
+// Looks at the processes whose requests the machine did not send any more before it was stopped.
+void Resident::look_at_last_faults() {
+    if (!dump_folder_) return;
+    Result<void> looked = guarded([&]() -> Result<void> {
+        const MachineHeader header = TRY(read_header());
+        const RunQueue& queue = header.host_requests;
+        for (u32 ticket = queue.head; s32(queue.tail - ticket) > 0; ticket++) {
+            const u32 index = u32(
+                TRY(read_entry<u64>(*pages_, queue.slots_at, ticket & queue.mask, "its requests")));
+            const SeenTask seen = TRY(read_task(header, index));
+            const Handle call = seen.task.call != 0 ? seen.task.call : seen.process.block;
+            const auto state =
+                TRY(read_entry<CallState>(*system_, offset_of(call), 0, "a call of a process"));
+            if (state.request == Request::show) dump(header, index);
+        }
+        return {};
+    });
+    std::lock_guard lock(mutex_);
+    if (!looked && !dumps_.problem) dumps_.problem = std::move(looked).error();
+}
+
+DumpReport Resident::dumps() {
+    std::lock_guard lock(mutex_);
+    return dumps_;
+}
+
+// ---- the profile -------------------------------------------------------------------
+
+// Has the machine park for a look at its stacks when it is time for that. Returns when that is, or
+// nothing if nobody is to look.
+std::optional<steady_clock::time_point> Resident::ask_for_look() {
+    if (!options_.is_profiled || is_looking_ || is_stopping_ || wants_pause_) return {};
+    const auto now = steady_clock::now();
+    {
+        std::lock_guard lock(mutex_);
+        if (is_idle_) return {};
+    }
+    if (next_look_ == steady_clock::time_point()) next_look_ = now + look_every;
+    if (now < next_look_) return next_look_;
+    is_looking_ = true;
+    look_began_ = now;
+    mailbox_->set_stop(stop_park);
+    return {};
+}
+
+// Looks at stacks of tasks that were on lanes when the machine parked for that.
+Result<void> Resident::look_at_stacks() {
+    if (!is_looking_) return {};
+    is_looking_ = false;
+    const MachineHeader header = TRY(read_header());
+    std::vector<TaskEntry> tasks(std::min(header.tasks_used, header.task_count - 1));
+    TRY(read_checked(*system_, header.tasks + sizeof(TaskEntry),
+                     {reinterpret_cast<u8*>(tasks.data()), tasks.size() * sizeof(TaskEntry)},
+                     "its tasks"));
+    std::vector<u32> running;
+    for (u32 i = 0; i < tasks.size(); i++)
+        if (tasks[i].was_on_lane && tasks[i].state == TaskState::ready) running.push_back(i + 1);
+    const device::Sampled chosen = device::choose_sampled(running.size(), looks_++);
+    for (usize i = chosen.first; i < running.size(); i += chosen.step) {
+        SeenTask seen = TRY(read_task(header, running[i]));
+        TaskMemory memory(*pages_, seen.task, seen.process);
+        std::lock_guard lock(mutex_);
+        TRY(seen.program->sampler.look(*seen.program->made.store, memory, chosen.step));
+    }
+    const auto now = steady_clock::now();
+    next_look_ = now + device::sample_pause(look_every, now - look_began_);
+    return {};
+}
+
+std::vector<StackSample> Resident::samples() {
+    std::lock_guard lock(mutex_);
+    MergedSamples all;
+    for (const auto& program : programs_)
+        if (program->made.store)
+            all.add(program->sampler.samples(*program->made.store),
+                    programs_.size() > 1 ? program->name : "");
+    return all.samples();
+}
+
+}  // namespace gpurun::engine
