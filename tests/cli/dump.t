@@ -148,3 +148,82 @@ gpu-run: --dump one: two jobs have it; give each its own
 
 $ mkdir -p full; touch full/1; gpu-run --dump full --instances 3 --invoke report x.wat 0 2>&1 | grep -- --dump
 gpu-run: --dump full/1: Not a directory
+
+# The same in every mode.
+$ cat > p.wat <<'X'
+> (module
+>   (memory (export "memory") 1)
+>   (global $seen (mut i32) (i32.const 0))
+>   (func $mean (param $sum i32) (param $count i32) (result i32)
+>     (i32.div_s (local.get $sum) (local.get $count)))
+>   (func (export "_start")
+>     (i32.store (i32.const 16) (i32.const 0x64636261))
+>     (global.set $seen (i32.const 3))
+>     (drop (call $mean (i32.const 120) (i32.load (i32.const 20))))))
+> X
+
+$ rm -rf p; gpu-run MODE --dump p p.wat 2> /dev/null; find p -type f | sed 's:/[0-9]*/:/N/:' | sort; gpu-run inspect p/[0-9]* | sed 's/process [0-9]*/process N/'; gpu-run inspect --memory 16 4 p/[0-9]*
+p/N/memory.0
+p/N/state
+p/module.wasm
+p.wat, process N: trap: integer divide by zero
+   0: mean (0x44)
+        sum: i32 = 120 (0x78)
+        count: i32 = 0 (0x0)
+   1: _start (0x5f)
+globals:
+        global 0: i32 = 3 (0x3)
+memory 0: 65536 bytes
+00000010  61 62 63 64                                       |abcd|
+
+# An exception that nothing caught, and no fuel left.
+$ echo '(tag $t) (func (export "_start") (throw $t))' > throws.wat; rm -rf t; gpu-run MODE(alone,resident,interp) --dump t throws.wat 2> /dev/null; gpu-run inspect t/0
+throws.wat, process 0: uncaught exception
+   0: _start (0x28)
+
+$ echo '(func (export "_start") (loop (br 0)))' > spins.wat; rm -rf t; gpu-run MODE(alone,resident) --fuel 1000 --dump t spins.wat 2> /dev/null; gpu-run inspect t/0
+spins.wat, process 0: out of fuel
+   0: _start (0x25)
+
+# What cannot be written is told, and the program's own ending stays what it is.
+$ rm -rf q; mkdir q; touch q/0 q/1; gpu-run MODE --dump q p.wat 2>&1 | grep -- --dump
+gpu-run: --dump q/[01]: Not a directory (re)
+
+# On a machine: a process that another started, whether that waits for it or not, has its pid as its number, and its own module.
+$ cat > starts.wat <<'X'
+> (module
+>   (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "p\00")
+>   (func (export "_start")
+>     (if (call $spawn (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 2)
+>           (i32.const 0) (i32.const 0) (i32.const 0) (i32.const -1) (i32.const 64))
+>       (then (unreachable)))))
+> X
+
+$ rm -rf r; for tier in interp native; do gpu-run --quiet --device cpu --tier $tier --resident --dump r --program p.wat starts.wat; done; find r -type f | sed 's:/[0-9]*/:/N/:' | sort -u; gpu-run inspect $(ls -d r/[0-9]* | head -1) | sed 's/process [0-9]*/process N/' | head -4
+r/N/memory.0
+r/N/state
+r/module.1.wasm
+r/module.wasm
+p.wat, process N: trap: integer divide by zero
+   0: mean (0x44)
+        sum: i32 = 120 (0x78)
+        count: i32 = 0 (0x0)
+
+$ sed -i 's/^module 1$/module 7/' r/[0-9]*/state; gpu-run inspect $(ls -d r/[0-9]* | head -1) 2>&1 | sed 's:/[0-9][0-9]*/:/N/:'; sed -i 's/^module 7$/module x/' r/[0-9]*/state; gpu-run inspect $(ls -d r/[0-9]* | head -1) 2>&1 | sed 's:/[0-9][0-9]*/:/N/:'
+gpu-run: r/N/../module.7.wasm: No such file or directory
+gpu-run: r/N/state:2: a line that no dump has
+
+# Many on a machine have the numbers that they have elsewhere; a hundred at the most are there.
+$ rm -rf s; gpu-run --device cpu --resident --instances 300 --dump s p.wat 2>&1 | grep dumped; ls s | wc -l; rm -rf s; gpu-run --quiet --device cpu --resident --instances 3 --dump s p.wat 2> /dev/null; ls s
+gpu-run: 300 processes trapped, the state of 100 of them is dumped
+101
+0
+1
+2
+module.wasm
+
+$ rm -rf l; seq 300 | gpu-run map --device cpu --jobs 10 --lines - --dump l p.wat 2>&1 | grep dumped; ls l | wc -l
+gpu-run: 300 processes trapped, the state of 100 of them is dumped
+101

@@ -288,6 +288,8 @@ Options:
   --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
+  --profile NAME              show where its time goes; NAME.folded and NAME.svg have its stacks
+  --dump DIR                  write the state of processes that trap, for gpu-run inspect
   --report FILE               write what happened to a file, as JSON
   --fuel N                    a process fails after that many instructions
   --timeout TIME              a process that has not ended after that time fails: 10s, 0.5, 200ms

@@ -131,10 +131,8 @@ gpu-run: --invoke is not for --resident
 $ gpu-run --resident --poison hello.wat
 gpu-run: --poison is not for --resident
 [2]
-$ for option in --poison '--profile x' '--dump x'; do gpu-run --device cpu $option parent.wat; done
+$ gpu-run --device cpu --poison parent.wat
 gpu-run: --poison is not for a resident machine, and parent.wat needs one: it starts processes or threads
-gpu-run: --profile is not for a resident machine, and parent.wat needs one: it starts processes or threads
-gpu-run: --dump is not for a resident machine, and parent.wat needs one: it starts processes or threads
 [2]
 $ gpu-run --resident --device cpu --program hello.wat --program hello.wat parent.wat
 gpu-run: parent.wat: there is a program "hello" already

@@ -14,6 +14,7 @@
 #include "out_folder.h"
 #include "output.h"
 #include "piped_input.h"
+#include "profile.h"
 #include "report.h"
 
 namespace gpurun::tool {
@@ -176,6 +177,8 @@ Result<Job> make_job(const RunOptions& options, std::optional<double> timeout) {
     limit(job.config, timeout);
     if (!options.out.empty()) TRY(prepare_out(options.out));
     TRY(make_dump_folder(options, job.module));
+    if (!options.profile.empty()) TRY(check_profile(options.profile));
+    job.config.profiled(!options.profile.empty());
     return job;
 }
 
@@ -192,6 +195,8 @@ Result<void> check_folders(std::span<const RunOptions> jobs) {
         for (usize k = 0; k < i; k++) {
             TRY(check("--out ", jobs[i].out, jobs[k].out));
             TRY(check("--dump ", jobs[i].dump, jobs[k].dump));
+            if (!jobs[i].profile.empty())
+                TRY(check("--profile ", jobs[i].profile + ".folded", jobs[k].profile + ".folded"));
         }
     return {};
 }
@@ -213,12 +218,10 @@ void say_dumps(const api::Result& result, const std::vector<Group>& groups) {
     u64 trapped = 0;
     for (const Group& group : groups)
         if (group.first.ending() == GPURUN_TRAPPED) trapped += group.processes.size();
-    if (std::string problem = result.dump_problem(); !problem.empty()) {
+    if (std::string problem = result.dump_problem(); !problem.empty())
         say("--dump " + problem, Tone::bad);
-    } else if (result.dump_count() < trapped) {
-        note(std::to_string(trapped) + " processes trapped, the state of " +
-             std::to_string(result.dump_count()) + " of them is dumped");
-    }
+    else
+        note_dumps(trapped, result.dump_count());
 }
 
 // Says how a job's processes ended, or stores it. Its exit code.
@@ -284,6 +287,9 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
         const gpurun_native native = results[i].native();
         told.jobs.push_back({jobs[i].file, {}, tier_name(jobs[i].tier, native), native});
         int code = TRY(tell(results[i], jobs[i], told.jobs.back().endings));
+        const bool is_written =
+            tell_profile(jobs[i].profile, jobs[i].file, results[i].stacks(), device, false);
+        if (!is_written && code == 0) code = exit_input;
         if (told.exit_code == 0) told.exit_code = code;
     }
     if (options.stats) say_outcome(results, device);

@@ -66,6 +66,8 @@ Result<void> check_config(const RunOptions& options, const api::Module& module,
                           const api::Config& config);
 // --dump: made before the work, so that it is not for nothing.
 Result<void> make_dump_folder(const RunOptions& options, const api::Module& module);
+// Says how many of the processes that trapped were dumped, if not all of them.
+void note_dumps(u64 trapped, u64 dumped);
 // Lines of the gpu module's debug_* functions, on standard error.
 void say_debug(const std::vector<std::string>& lines, u64 dropped);
 

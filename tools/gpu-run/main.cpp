@@ -259,9 +259,8 @@ void add_map_options(CLI::App& app, MapOptions& map) {
                    "input")
         ->type_name("FILE");
     add_run_options(app, map.run);
-    for (const char* name :
-         {"--invoke", "--instances", "--each", "--profile", "--dump", "--poison-test", "--resident",
-          "--program", "--share", "--machine-memory"})
+    for (const char* name : {"--invoke", "--instances", "--each", "--poison-test", "--resident",
+                             "--program", "--share", "--machine-memory"})
         app.remove_option(app.get_option(name));
     app.get_option("--out")->description(
         "outputs go to files of the folder, not to standard output");
@@ -339,7 +338,6 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
     if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
-    if (!job.profile.empty()) return "--profile is for one process";
     for (const char* name : {"--resident", "--program", "--share", "--machine-memory"})
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is not for a line of a batch";
@@ -566,8 +564,6 @@ int run_command(int argc, char** argv) {
             return usage_error(std::string(name) + " is for many processes: --instances N");
     if (std::string problem = check_resident(app, run); !problem.empty())
         return usage_error(problem);
-    if (run.instances && !run.profile.empty())
-        return usage_error("--profile is for one process, without --instances");
     if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances || run.resident) return run_file(run);

@@ -16,6 +16,7 @@
 #include "handoff.h"
 #include "interrupt.h"
 #include "output.h"
+#include "profile.h"
 #include "progress.h"
 #include "report.h"
 
@@ -108,6 +109,7 @@ public:
         if (!done) fail(std::move(done).error());
         progress_.clear();
         int code = tell();
+        if (!tell_looks() && code == 0) code = exit_input;
         RunReport report{"map", {{options_.run.file, endings_, tier(), native_}}, code, slots_, 0};
         return finish_report(options_.run.report, report, device_);
     }
@@ -203,10 +205,20 @@ private:
             chunk.inputs[now[process]].given = {};
             ended++;
         }
+        samples_.add(result->stacks());
+        look_at_dumps(*result);
         std::ranges::move(result->debug(), std::back_inserter(ran.notes));
         ran.notes_dropped += result->debug_dropped();
         if (std::string lost = result->output_problem(); !lost.empty()) return Error{lost};
         return ended;
+    }
+
+    // What became of dumps. Once there are enough of them nobody wants more.
+    void look_at_dumps(const api::Result& result) {
+        constexpr u32 enough = 100;
+        if (dump_problem_.empty()) dump_problem_ = result.dump_problem();
+        dumps_ += result.dump_count();
+        if (dumps_ >= enough || !dump_problem_.empty()) config_.dump("");
     }
 
     // `may_fail`: one that was stopped had its time.
@@ -216,6 +228,7 @@ private:
         Ending ending;
         if (is_stopped(process) && !may_fail) return ending;
         endings_.add(process);
+        trapped_ += process.ending() == GPURUN_TRAPPED;
         ending.state = process.is_success() ? State::done : State::failed;
         if (ending.state == State::failed) ending.why = describe(process);
         ending.result = result;
@@ -307,6 +320,17 @@ private:
         if (!problem_) problem_ = std::move(error);
     }
 
+    // Says what was seen of the processes. Returns false if something of it could not be written.
+    bool tell_looks() const {
+        if (!dump_problem_.empty())
+            say("--dump " + dump_problem_, Tone::bad);
+        else if (!options_.run.dump.empty())
+            note_dumps(trapped_, dumps_);
+        return tell_profile(options_.run.profile, options_.run.file, samples_.samples(), device_,
+                            false) &&
+               dump_problem_.empty();
+    }
+
     // Says what became of it all; the exit code.
     int tell() {
         bool is_stored = !options_.run.out.empty();
@@ -362,6 +386,9 @@ private:
     u32 slots_ = 0;
     double seconds_ = 0;
     u64 launches_ = 0;
+    MergedSamples samples_;
+    u64 trapped_ = 0, dumps_ = 0;
+    std::string dump_problem_;
     // The writer's.
     const bool shares_terminal_ = options_.run.out.empty() && isatty(STDOUT_FILENO);
     u64 done_ = 0, failed_ = 0;
@@ -379,6 +406,8 @@ Result<int> map_all(const MapOptions& options) {
         std::filesystem::equivalent(options.in, options.run.out, problem))
         return Error{"--out " + options.run.out + ": the inputs are there; give another folder"};
     TRY(check_report(run.report));
+    if (!run.profile.empty()) TRY(check_profile(run.profile));
+    config.profiled(!run.profile.empty());
     api::Device device = TRY(choose_device(run.device));
     std::unique_ptr<Results> results;
     auto find_done = [&](const std::string& name) { return results->find_done(name); };
@@ -386,6 +415,7 @@ Result<int> map_all(const MapOptions& options) {
                                          ? TRY(line_inputs(options, find_done))
                                          : TRY(file_inputs(options, find_done, max_input));
     // Last, so that nothing is made if something else is wrong.
+    TRY(make_dump_folder(run, module));
     results = run.out.empty() ? print_results() : TRY(store_results(options));
     return Map(options, device, module, config, *inputs, *results).run();
 }

@@ -53,17 +53,19 @@ void say_shares(std::span<const StackSample> samples, u64 all) {
         say_more("                  and " + counted(shares.size() - max_rows, "other function"));
 }
 
-// What of a GPU the process used.
-void say_usage(const api::Device& device) {
+// What of a GPU the processes used.
+void say_usage(const api::Device& device, bool is_alone) {
     if (device.id() == "cpu") return;
     char text[160];
     std::snprintf(text, sizeof text,
-                  "1 of %u lanes active, %" PRIu64
+                  "%" PRIu64
                   " launches, %.1f MiB copied to the device, "
                   "%.1f MiB from it",
-                  device.lanes(), device.launches(), double(device.bytes_in()) / (1 << 20),
+                  device.launches(), double(device.bytes_in()) / (1 << 20),
                   double(device.bytes_out()) / (1 << 20));
-    say(text);
+    const std::string active =
+        is_alone ? "1 of " + std::to_string(device.lanes()) + " lanes active, " : "";
+    say(active + text);
 }
 
 }  // namespace
@@ -87,20 +89,41 @@ Result<void> check_profile(const std::string& name) {
 }
 
 Result<void> finish_profile(const std::string& name, const std::string& file,
-                            std::span<const StackSample> samples, const api::Device& device) {
+                            std::span<const StackSample> samples, const api::Device& device,
+                            bool is_alone) {
     u64 all = 0;
     for (const StackSample& sample : samples) all += sample.count;
     TRY(write_file("--profile ", name + ".folded", folded_stacks(samples)));
     TRY(write_file("--profile ", name + ".svg", flame_graph(samples, file)));
     if (all == 0) {
-        say("no profile: it ended before anybody looked at it; give it more to do");
+        say(is_alone
+                ? "no profile: it ended before anybody looked at it; give it more to do"
+                : "no profile: they ended before anybody looked at them; give them more to do");
         return {};
     }
     say("profile of " + file + ": " + counted(all, "sample") + ", in " + name + ".folded and " +
         name + ".svg");
     say_shares(samples, all);
-    say_usage(device);
+    say_usage(device, is_alone);
     return {};
+}
+
+bool tell_profile(const std::string& name, const std::string& file,
+                  std::span<const StackSample> samples, const api::Device& device, bool is_alone) {
+    if (name.empty()) return true;
+    Result<void> written = finish_profile(name, file, samples, device, is_alone);
+    if (!written) say(written.error().to_string(), Tone::bad);
+    return written.ok();
+}
+
+void MergedSamples::add(std::span<const StackSample> samples) {
+    for (const StackSample& sample : samples) seen_[sample.functions] += sample.count;
+}
+
+std::vector<StackSample> MergedSamples::samples() const {
+    std::vector<StackSample> all;
+    for (const auto& [functions, count] : seen_) all.push_back({functions, count});
+    return all;
 }
 
 }  // namespace gpurun::tool

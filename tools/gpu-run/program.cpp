@@ -118,6 +118,12 @@ Result<void> make_dump_folder(const RunOptions& options, const api::Module& modu
     return {};
 }
 
+void note_dumps(u64 trapped, u64 dumped) {
+    if (dumped < trapped)
+        note(std::to_string(trapped) + " processes trapped, the state of " +
+             std::to_string(dumped) + " of them is dumped");
+}
+
 void say_debug(const std::vector<std::string>& lines, u64 dropped) {
     for (const std::string& line : lines) say_more(line);
     if (dropped > 0)

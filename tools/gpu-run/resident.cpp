@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "piped_input.h"
+#include "profile.h"
 #include "report.h"
 
 namespace gpurun::tool {
@@ -172,6 +173,19 @@ Outcome run_many(api::Machine& machine, u32 program, const std::vector<api::Conf
     return watch.until_idle();
 }
 
+// Says what was seen of all processes. Returns false if something of it could not be written.
+bool tell_observed(const RunOptions& options, const api::Result& observed,
+                   const api::Device& device) {
+    const std::string problem = observed.dump_problem();
+    if (!problem.empty())
+        say("--dump " + problem, Tone::bad);
+    else if (!options.dump.empty())
+        note_dumps(observed.fault_count(), observed.dump_count());
+    return tell_profile(options.profile, options.file, observed.stacks(), device,
+                        !options.instances) &&
+           problem.empty();
+}
+
 // Standard input for all of many, if they can read it.
 Result<std::vector<api::Config>> many_configs(const RunOptions& options,
                                               const api::Module& module) {
@@ -215,8 +229,6 @@ bool needs_machine(const api::Module& module) {
 std::string unfit_for_machine(const RunOptions& options) {
     const std::pair<bool, const char*> given[] = {
         {!options.invoke.empty(), "--invoke"},
-        {!options.profile.empty(), "--profile"},
-        {!options.dump.empty(), "--dump"},
         {!options.out.empty(), "--out"},
         {options.spoilt_process.has_value(), "--poison-test"},
         {options.is_watched, "--poison"},
@@ -239,6 +251,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     add_arguments(options, config);
     TRY(check_config(options, module, config));
     TRY(check_report(options.report));
+    if (!options.profile.empty()) TRY(check_profile(options.profile));
     watch_interrupt();
     std::vector<api::Config> configs;
     if (options.instances) configs = TRY(many_configs(options, module));
@@ -247,6 +260,8 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     config.debug([](std::string_view line) { say_more(line); });
     if (options.share) config.share(*options.share);
     if (options.machine_memory) config.machine_memory(*options.machine_memory);
+    config.profiled(!options.profile.empty());
+    TRY(make_dump_folder(options, module));
     limit(config, options.timeout);
     api::Device device = TRY(attempt([&] { return api::Device(options.device); }));
     note_device(options.device, device.id(), device.name());
@@ -254,6 +269,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     Outcome outcome = Outcome::ended;
     std::optional<steady_clock::time_point> begun;
     Ended results;
+    std::optional<api::Result> observed;
     RunReport told{"run", {{options.file, {}}}};
     Result<void> ran = attempt([&] {
         api::Machine machine(device, config);
@@ -265,11 +281,14 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         outcome = options.instances ? run_many(machine, program, configs, watch, results)
                                     : run_one(machine, program, config, watch, results);
         watch.finish();
-        machine.close();
+        Result<void> closed = attempt([&] { machine.close(); });
+        observed = machine.observe();
+        if (!closed) throw api::Error(closed.error().message);
         told.machine = machine.stats();
         if (told.machine->lane_seconds > 0)
             told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
     });
+    const bool is_all_written = !observed || tell_observed(options, *observed, device);
     const bool is_late =
         options.timeout && begun &&
         steady_clock::now() - *begun >= std::chrono::duration<double>(*options.timeout);
@@ -298,6 +317,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         say(text, Tone::bad);
         told.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
     }
+    if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, device);
 }

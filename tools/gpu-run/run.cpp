@@ -105,11 +105,7 @@ Result<int> run(const RunOptions& options) {
     if (!files.empty()) say(files);
     if (!dump.empty()) say("--dump " + dump, Tone::bad);
     bool is_all_written = files.empty() && dump.empty();
-    if (!options.profile.empty()) {
-        Result<void> written = finish_profile(options.profile, options.file, ran->stacks(), device);
-        if (!written) say(written.error().to_string(), Tone::bad);
-        is_all_written &= written.ok();
-    }
+    is_all_written &= tell_profile(options.profile, options.file, ran->stacks(), device, true);
     RunReport told{"run", {{options.file, {}}}};
     told.jobs[0].native = ran->native();
     told.jobs[0].tier = tier_name(options.tier, told.jobs[0].native);
