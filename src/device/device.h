@@ -181,7 +181,7 @@ inline Sampled choose_sampled(u64 count, u64 turn) {
 // multiple of the time that the last look took.
 inline std::chrono::nanoseconds sample_pause(std::chrono::nanoseconds least,
                                              std::chrono::nanoseconds took) {
-    return std::max(least, 9 * took);
+    return std::max(least, 4 * took);
 }
 
 struct BurstResults {
