@@ -118,7 +118,7 @@ private:
         options.environment = {"A=1"};
         options.has_numbered_arguments = true;
         std::string input = noise(5000, 4);
-        options.input = std::vector<u8>(input.begin(), input.end());
+        options.input = std::make_shared<std::vector<u8>>(input.begin(), input.end());
         options.process_count = 3;
         options.seed = 1;
         options.debug_capacity = 8;

@@ -54,12 +54,12 @@ void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result
     result.bytes += '\0';
 }
 
-void collect_records(const std::vector<DebugRecord>& records, const gpurun_config& config,
+void collect_records(const std::vector<DebugRecord>& records, const engine::Run& run,
                      gpurun_result& result) {
     for (const DebugRecord& record : records) {
         std::string line = engine::to_string(record);
-        if (config.line)
-            config.line(config.line_data, line.c_str());
+        if (run.take_line)
+            run.take_line(line);
         else
             result.debug.push_back(std::move(line));
     }

@@ -8,6 +8,7 @@ using gpurun::u8;
 using gpurun::engine::HostCall;
 using gpurun::engine::HostFunction;
 using gpurun::engine::Value;
+using Input = gpurun::host::Streams::Input;
 
 namespace {
 
@@ -48,6 +49,8 @@ Result<std::vector<Value>> call(const Callback& callback, const gpurun::wasm::Fu
     for (const Value& value : call.arguments()) arguments.push_back(gpurun::api::to_c(value));
     for (gpurun::wasm::ValType result : type.results)
         results.push_back(gpurun::api::to_c(Value{result}));
+    // Whatever thread it is, to run something on the guest's device would wait for itself.
+    gpurun::api::Inside inside(call.device());
     gpurun_call handle{call};
     if (!callback.function(callback.data, &handle, arguments.data(), results.data()))
         return Error{"a host function failed"};
@@ -101,7 +104,7 @@ void gpurun_config_add_environment(gpurun_config* config, const char* variable) 
         std::string made = TRY(text(variable));
         if (made.find('=') == made.npos || made[0] == '=')
             return Error{"\"" + made + "\" is not NAME=VALUE"};
-        config->environment.push_back(std::move(made));
+        config->system.environment.push_back(std::move(made));
         return {};
     });
 }
@@ -110,7 +113,7 @@ void gpurun_config_add_directory(gpurun_config* config, const char* host_path,
                                  const char* guest_path, bool is_writable) {
     change(config, "gpurun_config_add_directory", [&]() -> Result<void> {
         std::string host = TRY(text(host_path)), guest = TRY(text(guest_path));
-        config->mounts.push_back({std::move(host), std::move(guest), is_writable});
+        config->system.mounts.push_back({std::move(host), std::move(guest), is_writable});
         return {};
     });
 }
@@ -147,69 +150,82 @@ void gpurun_config_set_input(gpurun_config* config, const void* bytes, size_t si
     change(config, "gpurun_config_set_input", [&]() -> Result<void> {
         if (!bytes && size > 0) return Error{"the bytes are NULL"};
         const u8* first = static_cast<const u8*>(bytes);
-        config->input = std::vector<u8>(first, first + size);
+        config->system.input = std::make_shared<const std::vector<u8>>(first, first + size);
         return {};
     });
 }
 
 void gpurun_config_set_input_callback(gpurun_config* config, gpurun_input input, void* data) {
-    if (!config) return;
-    config->input_callback = input;
-    config->input_data = data;
+    change(config, "gpurun_config_set_input_callback", [&]() -> Result<void> {
+        config->streams.read = nullptr;
+        if (!input) return {};
+        config->streams.read = [=](size_t most, auto, auto) -> Result<Input> {
+            std::vector<u8> bytes(most);
+            bytes.resize(std::min(most, input(data, bytes.data(), bytes.size())));
+            return Input(std::move(bytes));
+        };
+        return {};
+    });
 }
 
 void gpurun_config_set_output_callback(gpurun_config* config, gpurun_output output, void* data) {
-    if (!config) return;
-    config->output_callback = output;
-    config->output_data = data;
+    change(config, "gpurun_config_set_output_callback", [&]() -> Result<void> {
+        config->streams.write = nullptr;
+        if (!output) return {};
+        config->streams.write = [=](uint32_t process, int stream,
+                                    std::string_view bytes) -> Result<bool> {
+            return output(data, process, stream, bytes.data(), bytes.size());
+        };
+        return {};
+    });
 }
 
 void gpurun_config_inherit_streams(gpurun_config* config) {
-    if (config) config->inherits_streams = true;
+    if (config) config->streams.are_inherited = true;
 }
 void gpurun_config_set_processes(gpurun_config* config, uint32_t count) {
-    if (config) config->processes = count;
+    if (config) config->many.processes = count;
 }
 void gpurun_config_add_process(gpurun_config* config, const char* const* arguments, size_t count,
                                const void* input, size_t size) {
     change(config, "gpurun_config_add_process", [&]() -> Result<void> {
         if ((!arguments && count > 0) || (!input && size > 0))
             return Error{"the arguments or the input is NULL"};
-        gpurun_config::Own process;
+        gpurun::engine::Many::Own process;
         for (size_t i = 0; i < count; i++) process.arguments.push_back(TRY(text(arguments[i])));
         if (const u8* first = static_cast<const u8*>(input))
             process.input = std::make_shared<const std::vector<u8>>(first, first + size);
-        config->own.push_back(std::move(process));
+        config->many.own.push_back(std::move(process));
         return {};
     });
 }
 void gpurun_config_clear_processes(gpurun_config* config) {
-    if (config) config->own.clear();
+    if (config) config->many.own.clear();
 }
 void gpurun_config_set_first_number(gpurun_config* config, uint32_t number) {
-    if (config) config->first_number = number;
+    if (config) config->many.first_number = number;
 }
 void gpurun_config_set_process_number(gpurun_config* config, uint32_t number) {
     change(config, "gpurun_config_set_process_number", [&]() -> Result<void> {
-        if (config->own.empty()) return Error{"no process was added"};
-        config->own.back().number = number;
+        if (config->many.own.empty()) return Error{"no process was added"};
+        config->many.own.back().number = number;
         return {};
     });
 }
 void gpurun_config_set_stack(gpurun_config* config, uint32_t slots) {
-    if (config) config->stack_slots = slots;
+    if (config) config->limits.stack_slots = slots;
 }
 void gpurun_config_set_heap(gpurun_config* config, uint32_t words) {
-    if (config) config->heap_words = words;
+    if (config) config->limits.heap_words = words;
 }
 void gpurun_config_set_memory(gpurun_config* config, uint64_t bytes) {
-    if (config) config->memory_bytes = bytes;
+    if (config) config->limits.memory_bytes = bytes;
 }
 void gpurun_config_set_output_buffer(gpurun_config* config, uint64_t bytes) {
-    if (config) config->output_buffer = std::max<uint64_t>(bytes, 1);
+    if (config) config->system.output_limit = std::max<uint64_t>(bytes, 1);
 }
 void gpurun_config_set_fuel(gpurun_config* config, uint64_t instructions) {
-    if (config) config->fuel = instructions;
+    if (config) config->limits.fuel = instructions;
 }
 void gpurun_config_set_timeout(gpurun_config* config, double seconds) {
     change(config, "gpurun_config_set_timeout", [&]() -> Result<void> {
@@ -219,25 +235,27 @@ void gpurun_config_set_timeout(gpurun_config* config, double seconds) {
     });
 }
 void gpurun_config_set_seed(gpurun_config* config, uint64_t seed) {
-    if (config) config->seed = seed;
+    if (config) config->system.seed = seed;
 }
 void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop) {
     if (config) config->stop = stop ? stop->is_requested : nullptr;
 }
 void gpurun_config_keep_files(gpurun_config* config, bool is_kept) {
-    if (config) config->keeps_files = is_kept;
+    if (config) config->system.keeps_files = is_kept;
 }
 void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data) {
     gpurun_config_set_debug(config, line, data);
     gpurun_config_set_traced(config, line != nullptr);
 }
 void gpurun_config_set_debug(gpurun_config* config, gpurun_line line, void* data) {
-    if (!config) return;
-    config->line = line;
-    config->line_data = data;
+    change(config, "gpurun_config_set_debug", [&]() -> Result<void> {
+        config->take_line = nullptr;
+        if (line) config->take_line = [=](const std::string& text) { line(data, text.c_str()); };
+        return {};
+    });
 }
 void gpurun_config_set_traced(gpurun_config* config, bool is_traced) {
-    if (config) config->is_traced = is_traced;
+    if (config) config->system.is_traced = is_traced;
 }
 void gpurun_config_set_profiled(gpurun_config* config, bool is_profiled) {
     if (config) config->is_profiled = is_profiled;
@@ -259,7 +277,7 @@ void gpurun_config_set_watched(gpurun_config* config, bool is_watched) {
     if (config) config->is_watched = is_watched;
 }
 void gpurun_config_spoil(gpurun_config* config, uint32_t process) {
-    if (config) config->spoilt = process;
+    if (config) config->many.spoilt = process;
 }
 void gpurun_config_set_dump(gpurun_config* config, const char* folder) {
     change(config, "gpurun_config_set_dump", [&]() -> Result<void> {
@@ -278,21 +296,21 @@ void gpurun_config_set_priority(gpurun_config* config, uint32_t priority) {
 void gpurun_config_set_share(gpurun_config* config, uint32_t percent) {
     change(config, "gpurun_config_set_share", [&]() -> Result<void> {
         if (percent == 0 || percent > 100) return Error{"a share is 1 to 100 percent"};
-        config->share = percent;
+        config->machine.share = percent;
         return {};
     });
 }
 void gpurun_config_set_machine_memory(gpurun_config* config, uint64_t bytes) {
-    if (config) config->machine_memory = bytes;
+    if (config) config->machine.memory_bytes = bytes;
 }
 void gpurun_config_set_machine_processes(gpurun_config* config, uint32_t processes,
                                          uint32_t threads) {
     if (!config) return;
-    config->machine_processes = processes;
-    config->machine_threads = threads;
+    config->machine.processes = processes;
+    config->machine.threads = threads;
 }
 void gpurun_config_set_spin(gpurun_config* config, uint32_t microseconds) {
-    if (config) config->spin = microseconds;
+    if (config) config->machine.spin = std::chrono::microseconds(microseconds);
 }
 
 // ---- host calls and stops ----------------------------------------------------------

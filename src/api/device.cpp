@@ -13,7 +13,7 @@ thread_local const Inside* Inside::innermost_ = nullptr;
 
 Result<void> Inside::check(const gpurun_device& device) {
     for (const Inside* it = innermost_; it; it = it->outer_)
-        if (&it->device_ == &device)
+        if (&it->device_ == device.device.get())
             return Error{
                 "a callback of what runs on a device cannot run something on it; open the device "
                 "once more for that"};

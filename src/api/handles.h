@@ -19,7 +19,6 @@
 #include "base/threads.h"
 #include "device/device.h"
 #include "engine/burst.h"
-#include "engine/host_function.h"
 #include "engine/program.h"
 #include "host/harvest.h"
 #include "wasm/module.h"
@@ -39,11 +38,7 @@ struct gpurun_devices {
     std::string missing;
 };
 
-struct gpurun_module {
-    std::shared_ptr<const gpurun::wasm::Module> module;
-    std::string name;
-    std::shared_ptr<gpurun::engine::Images> images;  // its machine code
-};
+struct gpurun_module : gpurun::engine::Program {};
 
 struct gpurun_stop {
     std::shared_ptr<std::atomic<bool>> is_requested;
@@ -53,41 +48,9 @@ struct gpurun_call {
     gpurun::engine::HostCall& call;
 };
 
-struct gpurun_config {
-    std::string function = "_start";
-    std::vector<std::string> arguments, environment;
-    std::optional<std::string> program_name;
-    std::vector<gpurun::host::Mount> mounts;
-    std::vector<gpurun::engine::HostFunction> functions;
-    std::optional<std::vector<gpurun::u8>> input;
-    gpurun_input input_callback = nullptr;
-    void* input_data = nullptr;
-    gpurun_output output_callback = nullptr;
-    void* output_data = nullptr;
-    bool inherits_streams = false;
-    gpurun::u32 processes = 0, first_number = 0;
-    // What a process has of its own, after what all have.
-    struct Own {
-        std::vector<std::string> arguments;
-        std::shared_ptr<const std::vector<gpurun::u8>> input;  // nothing: that of all
-        std::optional<gpurun::u32> number;
-    };
-    std::vector<Own> own;
-    std::optional<gpurun::u32> stack_slots, heap_words;
-    std::optional<gpurun::u64> memory_bytes, fuel, seed;
-    gpurun::u64 output_buffer = gpurun::host::held_output;
-    std::optional<double> timeout;
-    std::shared_ptr<std::atomic<bool>> stop;
-    bool keeps_files = false;
-    gpurun_line line = nullptr;  // takes what guests note
-    void* line_data = nullptr;
-    bool is_traced = false, is_profiled = false, is_watched = false;
-    gpurun::device::Tier tier = gpurun::device::Tier::automatic;
-    gpurun::u32 spoilt = ~gpurun::u32{0};
-    std::optional<std::string> dump;
-    gpurun::u32 priority = gpurun::normal_priority;
-    gpurun::u32 share = 100, machine_processes = 0, machine_threads = 0, spin = 0;
-    gpurun::u64 machine_memory = 0;
+// A configuration is the description of a run itself: setters write into what is handed down.
+struct gpurun_config : gpurun::engine::Run {
+    gpurun_config() { tier = gpurun::device::Tier::automatic; }
     std::string problem;  // the first of what a setter was given and could not use
 };
 
@@ -145,19 +108,11 @@ gpurun_error* guarded(Body body) noexcept {
     }
 }
 
-// Who may stop what is made ready for a run, and the run, if it begins now (run.cpp).
-device::RunControl stop_control(const gpurun_config& config);
-device::RunControl run_control(const gpurun_config& config);
-
-// What is looked at closely is interpreted, unless somebody wants it otherwise: machine code keeps
-// no variables that are not needed any more, and parks at few places (run.cpp).
-device::Tier tier_for(device::Tier wanted, bool is_looked_at);
-
 // While there is one this thread runs something on the device, or carries out a call of what runs
 // there.
 class Inside {
 public:
-    explicit Inside(const gpurun_device& device) : device_(device), outer_(innermost_) {
+    explicit Inside(const device::Device& device) : device_(device), outer_(innermost_) {
         innermost_ = this;
     }
     Inside(const Inside&) = delete;
@@ -167,7 +122,7 @@ public:
     static Result<void> check(const gpurun_device& device);
 
 private:
-    const gpurun_device& device_;
+    const device::Device& device_;
     const Inside* const outer_;
     static thread_local const Inside* innermost_;
 };
@@ -175,7 +130,7 @@ private:
 // Whoever has it has the device to itself. After Inside::check.
 class Turn {
 public:
-    explicit Turn(gpurun_device& device) : inside_(device), lock_(device.running) {}
+    explicit Turn(gpurun_device& device) : inside_(*device.device), lock_(device.running) {}
 
 private:
     Inside inside_;
@@ -188,7 +143,7 @@ private:
 void collect(engine::Completion completion, bool is_stopped, u32 index, gpurun_result& result);
 void collect_message(std::string message, u32 index, gpurun_result& result);
 void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result& result);
-void collect_records(const std::vector<DebugRecord>& records, const gpurun_config& config,
+void collect_records(const std::vector<DebugRecord>& records, const engine::Run& run,
                      gpurun_result& result);
 // What the process changed; result.left is where.
 Result<void> collect_files(u32 index, gpurun_result& result);

@@ -2,14 +2,13 @@
 // wrote.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <span>
 
 #include "api/handles.h"
 #include "base/format.h"
-#include "engine/beside.h"
 #include "engine/resident.h"
-#include "engine/trace.h"
 #include "host/console.h"
 
 using namespace gpurun;
@@ -28,7 +27,6 @@ struct gpurun_machine {
     gpurun_device* device = nullptr;  // once it is this machine's
     std::unique_ptr<Resident> resident;
     bool has_console = false;
-    bool is_looked_at = false;  // for dumps or a profile
     std::mutex mutex;
     std::optional<u32> console[3];                      // once a process uses them
     std::map<u32, std::shared_ptr<Captured>> captured;  // by the process's number
@@ -64,7 +62,7 @@ Resident::Deadline after(double seconds) {
 }
 
 // The standard streams of this program, shared by all processes that use them.
-Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options, bool has_input) {
+Result<void> use_console(gpurun_machine& machine, Resident::Ends& ends, bool has_input) {
     if (!machine.has_console)
         return Error{"the machine was opened without the standard streams of this program"};
     std::lock_guard lock(machine.mutex);
@@ -82,7 +80,7 @@ Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options,
                     return false;
                 },
                 Resident::Use::always));
-        options.streams[i] = machine.console[i];
+        ends[i] = machine.console[i];
     }
     if (has_input) return {};
     if (!machine.console[0])
@@ -97,38 +95,30 @@ Result<void> use_console(gpurun_machine& machine, engine::SpawnOptions& options,
                 return host::Streams::Input(std::vector<u8>());
             },
             Resident::Use::always));
-    options.streams[0] = machine.console[0];
+    ends[0] = machine.console[0];
     return {};
 }
 
-Result<std::shared_ptr<Captured>> open_streams(gpurun_machine& machine, const gpurun_config& config,
-                                               engine::SpawnOptions& options) {
+Result<std::shared_ptr<Captured>> open_streams(gpurun_machine& machine, const engine::Run& run,
+                                               Resident::Ends& ends) {
     std::shared_ptr<Captured> captured;
     Resident& resident = *machine.resident;
-    if (config.input_callback) {
-        auto read = [input = config.input_callback, data = config.input_data](
-                        usize most, auto, auto) -> Result<host::Streams::Input> {
-            std::vector<u8> bytes(most);
-            bytes.resize(std::min(most, input(data, bytes.data(), bytes.size())));
-            return host::Streams::Input(std::move(bytes));
-        };
-        options.streams[0] = TRY(resident.open_input(std::move(read), Resident::Use::once));
-    } else if (config.input) {
-        options.streams[0] = TRY(resident.open_input(*config.input, Resident::Use::once));
-    }
-    if (config.inherits_streams) {
-        TRY(use_console(machine, options, options.streams[0].has_value()));
+    if (run.streams.read)
+        ends[0] = TRY(resident.open_input(run.streams.read, Resident::Use::once));
+    else if (run.system.input)
+        ends[0] = TRY(resident.open_input(*run.system.input, Resident::Use::once));
+    if (run.streams.are_inherited) {
+        TRY(use_console(machine, ends, ends[0].has_value()));
     } else {
         captured = std::make_shared<Captured>();
         for (int i : {1, 2})
-            options.streams[i] = TRY(resident.open_output(
-                [captured, i, output = config.output_callback,
-                 data = config.output_data](std::string_view bytes) -> Result<bool> {
+            ends[usize(i)] = TRY(resident.open_output(
+                [captured, i, write = run.streams.write](std::string_view bytes) -> Result<bool> {
                     std::unique_lock lock(captured->mutex);
                     const u32 number = captured->number;
-                    if (!output) captured->bytes[i - 1] += bytes;
+                    if (!write) captured->bytes[i - 1] += bytes;
                     lock.unlock();
-                    return !output || output(data, number, i, bytes.data(), bytes.size());
+                    return write ? write(number, i, bytes) : true;
                 },
                 Resident::Use::once));
     }
@@ -198,28 +188,6 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
             return Error{"gpurun_machine_open wants a device and a place for the machine"};
         const gpurun_config& config = or_default(given);
         TRY(check(config));
-        engine::ResidentOptions options;
-        options.system.mounts = config.mounts;
-        options.system.seed = config.seed;
-        options.writes_back = config.processes == 0;
-        options.share = config.share;
-        if (config.machine_memory) options.page_bytes = config.machine_memory;
-        if (config.machine_processes) options.processes = config.machine_processes;
-        if (config.machine_threads) options.tasks = config.machine_threads;
-        options.spin = std::chrono::microseconds(config.spin);
-        options.system.is_traced = config.is_traced;
-        options.system.is_cancelled = [stop = config.stop] { return stop && *stop; };
-        if (config.line)
-            options.take_record = [line = config.line,
-                                   data = config.line_data](const DebugRecord& record) {
-                line(data, engine::to_string(record).c_str());
-            };
-        options.system.output_limit = config.output_buffer;
-        options.is_watched = config.is_watched;
-        options.dump = config.dump.value_or("");
-        options.is_profiled = config.is_profiled;
-        if (config.inherits_streams) options.terminals = host::console().terminals;
-        if (config.input || config.input_callback) options.terminals &= ~u32{1};
         auto made = std::make_unique<gpurun_machine>();
         {
             TRY(api::Inside::check(*device));
@@ -228,12 +196,8 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
             device->has_machine = true;
             made->device = device;
         }
-        made->has_console = config.inherits_streams;
-        made->is_looked_at = config.dump || config.is_profiled;
-        if (!TRY(
-                engine::prepare(*device->device, device::Mode::machine, api::stop_control(config))))
-            return Error{"the machine was stopped before it began"};
-        made->resident = TRY(Resident::make(*device->device, options));
+        made->has_console = config.streams.are_inherited;
+        made->resident = TRY(Resident::make(*device->device, config));
         *machine = made.release();
         return {};
     });
@@ -264,21 +228,16 @@ gpurun_error* gpurun_machine_load_programs(gpurun_machine* machine, const gpurun
         if (!machine || !programs || !numbers)
             return Error{
                 "to load programs takes a machine, the programs and places for their numbers"};
-        std::vector<engine::NewProgram> all;
+        std::deque<engine::Program> named;  // as they are called there
+        std::vector<engine::Job> all;
         for (const gpurun_program& program : std::span(programs, count)) {
             if (!program.name || !program.module)
                 return Error{"a program of a machine has a name and a module"};
             const gpurun_config& config = or_default(program.config);
             TRY(check(config));
-            engine::NewProgram& wanted = all.emplace_back(program.name, program.module->module);
-            wanted.limits.stack_slots = config.stack_slots;
-            wanted.limits.heap_words = config.heap_words;
-            wanted.limits.memory_bytes = config.memory_bytes;
-            wanted.limits.fuel = config.fuel;
-            wanted.limits.tier = api::tier_for(config.tier, machine->is_looked_at);
-            wanted.limits.images = program.module->images;
-            wanted.limits.control = api::run_control(config);
-            wanted.file = program.module->name;
+            named.push_back(*program.module);
+            named.back().name = program.name;
+            all.push_back({named.back(), config});
         }
         std::ranges::copy(TRY(machine->resident->load(all)), numbers);
         return {};
@@ -292,15 +251,8 @@ gpurun_error* gpurun_machine_spawn(gpurun_machine* machine, uint32_t program,
             return Error{"gpurun_machine_spawn wants a machine and a place for the number"};
         const gpurun_config& config = or_default(given);
         TRY(check(config));
-        engine::SpawnOptions options;
-        options.arguments.push_back(
-            config.program_name.value_or(machine->resident->name_of(program)));
-        options.arguments.insert(options.arguments.end(), config.arguments.begin(),
-                                 config.arguments.end());
-        options.environment = config.environment;
-        options.priority = config.priority;
-        options.fuel = config.fuel;
-        std::shared_ptr<Captured> captured = TRY(open_streams(*machine, config, options));
+        Resident::Ends ends;
+        std::shared_ptr<Captured> captured = TRY(open_streams(*machine, config, ends));
         // What has to be kept of it, so that nothing can go wrong once it runs.
         std::map<u32, std::shared_ptr<Captured>> kept;
         if (captured) kept[0] = captured;
@@ -309,7 +261,7 @@ gpurun_error* gpurun_machine_spawn(gpurun_machine* machine, uint32_t program,
         std::lock_guard lock(machine->mutex);
         std::unique_lock<std::mutex> held;
         if (captured) held = std::unique_lock(captured->mutex);
-        *process = TRY(machine->resident->spawn(program, options));
+        *process = TRY(machine->resident->spawn(program, config, ends));
         if (!captured) return {};
         captured->number = node.key() = *process;
         machine->captured.insert(std::move(node));

@@ -12,7 +12,7 @@ gpurun_error* gpurun_module_load_file(const char* path, gpurun_module** module) 
         if (!path || !module)
             return Error{"gpurun_module_load_file wants a path and a place for the module"};
         auto images = TRY(gpurun::engine::load_images_of_file(path));
-        *module = new gpurun_module{images->module(), path, images};
+        *module = new gpurun_module{{images->module(), path, images, path}};
         return {};
     });
 }
@@ -25,7 +25,7 @@ gpurun_error* gpurun_module_load(const void* bytes, size_t size, const char* nam
         if (!name) name = "module";
         const u8* first = static_cast<const u8*>(bytes);
         auto images = TRY(gpurun::engine::load_images(std::vector<u8>(first, first + size), name));
-        *module = new gpurun_module{images->module(), name, images};
+        *module = new gpurun_module{{images->module(), name, images, name}};
         return {};
     });
 }

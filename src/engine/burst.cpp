@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "engine/program.h"
 #include "host/harvest.h"
 
 namespace gpurun::engine {
@@ -21,25 +20,6 @@ bool has_objects(const wasm::Module& module) {
         if (module.types[i].kind != wasm::TypeKind::func) return true;
     }
     return false;
-}
-
-StoreOptions store_options(const wasm::Module& module, const BurstOptions& options) {
-    StoreOptions store;
-    // The runtime's functions are one, the host's another.
-    store.instances = module.imports.empty() ? 1 : 3;
-    store.table_growth = 64;
-    store.fuel = options.fuel;
-    store.is_watched = options.is_watched;
-    store.tier = options.tier;
-    store.images = options.images;
-    store.is_for_machine = options.is_for_machine;
-    store.stack_slots = options.stack_slots.value_or(store.stack_slots);
-    store.heap_words = options.heap_words.value_or(has_objects(module) ? default_heap_words : 0);
-    store.memory_bytes = options.memory_bytes.value_or(store.memory_bytes);
-    // Reports keep their templates, and address space ends.
-    store.all_memory_bytes =
-        std::min(store.all_memory_bytes, memory_room(module, store.memory_bytes));
-    return store;
 }
 
 // Arguments and results are kept for all processes at once, on both sides.
@@ -84,33 +64,84 @@ Result<std::vector<u8>> read_until_zeros(device::Space& space, u64 base, u64 siz
     return bytes;
 }
 
-Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const BurstOptions& options) {
+// The arguments of a process: those of all, with its number for {}, before its own.
+std::vector<std::string> arguments_of(const Run& run, u32 process) {
+    std::vector<std::string> all;
+    for (const std::string& pattern : run.arguments)
+        all.push_back(with_number(pattern, run.many.number_of(process)));
+    if (!run.many.own.empty()) {
+        const std::vector<std::string>& own = run.many.own[process].arguments;
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+}
+
+Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const Run& run) {
     std::vector<u32> words;
-    std::vector<std::string> numbered;
-    for (u32 process = 0; process < options.processes; process++) {
-        const bool has_own = !options.own_arguments.empty();
-        if (!has_own) {
-            numbered.clear();
-            for (const std::string& pattern : options.arguments)
-                numbered.push_back(with_number(pattern, process));
-        }
+    for (u32 process = 0; process < run.many.count(); process++)
         for (const Value& value : TRY(parse_arguments(
-                 type, options.function, has_own ? options.own_arguments[process] : numbered)))
+                 type, run.function,
+                 run.is_program() ? std::vector<std::string>() : arguments_of(run, process))))
             words.insert(words.end(), value.bits.word,
                          value.bits.word + translate::words_of(value.type));
-    }
     return words;
 }
 
+// What processes have of their own. Empty: the device makes it, as they are all alike.
+std::vector<host::ProcessInput> process_inputs(const Job& job) {
+    const auto& [program, run] = job;
+    std::vector<host::ProcessInput> inputs;
+    if (run.many.own.empty() && run.many.first_number == 0) return inputs;
+    for (u32 i = 0; i < run.many.count(); i++) {
+        host::ProcessInput& made = inputs.emplace_back();
+        made.number = run.many.number_of(i);
+        if (!run.many.own.empty()) made.input = run.many.own[i].input;
+        if (run.is_program()) made.arguments = arguments_of(run, i);
+        made.arguments.insert(made.arguments.begin(), run.program_name.value_or(program.name));
+    }
+    return inputs;
+}
+
+// System memory for processes. Where inputs come in large numbers and untouched memory costs
+// nothing, a program that writes on and on must still not take all there is.
+u64 arena_size(const device::DeviceInfo& device, const Many& many,
+               std::span<const host::ProcessInput> inputs) {
+    constexpr u64 beside = 512;  // what else is kept for an input
+    u64 size = system_bytes(device, many.count());
+    if (many.own.empty()) return size;
+    if (device.reserves_lazily) size = std::min(size, device.memory_free / 8);
+    for (const host::ProcessInput& input : inputs) {
+        size += beside + (input.input ? input.input->size() : 0);
+        for (const std::string& text : input.arguments) size += sizeof text + text.size();
+    }
+    return size & ~u64{0xffff};
+}
+
+// `inputs` is what it points to.
+host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& job,
+                                 std::span<const host::ProcessInput> inputs,
+                                 const device::RunControl& control) {
+    constexpr u32 traced_records = 65536;  // then they are only counted
+    host::SystemOptions system =
+        system_options(arena_size(device, job.run.many, inputs), job.run, control);
+    system.arguments = program_arguments(job);
+    system.process_count = job.run.many.count();
+    system.has_numbered_arguments = inputs.empty();
+    system.inputs = inputs;
+    if (!system.input) system.input = std::make_shared<std::vector<u8>>();
+    if (system.is_traced) system.debug_capacity = traced_records;
+    return system;
+}
+
 // Libraries have an initialiser of their own, which runs before the function.
-bool calls_initialize(const wasm::Module& module, const BurstOptions& options) {
+bool calls_initialize(const wasm::Module& module, const std::string& function) {
     const wasm::Export* found = module.find_export("_initialize");
-    return options.function != "_start" && found && found->kind == wasm::ExternKind::func;
+    return function != "_start" && found && found->kind == wasm::ExternKind::func;
 }
 
 // Something of it runs while the template is made, and may use what it imports.
-bool has_initialiser(const wasm::Module& module, const BurstOptions& options) {
-    return !module.imports.empty() && (module.start || calls_initialize(module, options));
+bool has_initialiser(const wasm::Module& module, const std::string& function) {
+    return !module.imports.empty() && (module.start || calls_initialize(module, function));
 }
 
 // Templates are made on the CPU, whatever device the processes are for.
@@ -119,9 +150,7 @@ device::Device& template_device() {
     return *cpu;
 }
 
-Result<System> make_template_system(const BurstOptions& options) {
-    host::SystemOptions system = options.system;
-    system.process_count = options.processes;
+Result<System> make_template_system(host::SystemOptions system) {
     system.arena_size = system_bytes(template_device().info(), 1);
     system.inputs = {};
     system.output_limit = output_stays;  // check_silent() looks at it
@@ -142,12 +171,11 @@ Result<void> check_silent(Store& store, System& system) {
 }
 
 // False: no more of them. Where it cannot be written, the others go on all the same.
-Result<bool> dump_process(BurstReport::Part& part, const BurstOptions& options,
-                          device::WaitingProcess& process, u32 id) {
+Result<bool> dump_process(BurstReport::Part& part, const DumpFolder& folder,
+                          device::WaitingProcess& process, u32 number) {
     if (part.dump_problem || part.dumps >= max_dumps) return false;
     ProcessState state = TRY(part.store->capture(process));
-    const u32 number = options.numbers.empty() ? id : options.numbers[id];
-    if (Result<void> written = options.dump->write(number, state, process); !written)
+    if (Result<void> written = folder.write(number, state, process); !written)
         part.dump_problem = written.error();
     else
         part.dumps++;
@@ -155,13 +183,6 @@ Result<bool> dump_process(BurstReport::Part& part, const BurstOptions& options,
 }
 
 }  // namespace
-
-std::string with_number(const std::string& pattern, u32 number) {
-    std::string text = pattern;
-    for (usize at = text.find("{}"); at != std::string::npos; at = text.find("{}", at))
-        text.replace(at, 2, std::to_string(number));
-    return text;
-}
 
 Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arguments,
                                         u32 processes) {
@@ -197,28 +218,42 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     return burst;
 }
 
-Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
-                               const BurstOptions& options, const device::RunControl& control,
-                               device::Device* bursts_on) {
+StoreOptions template_options(const Job& job, device::Device& device,
+                              const device::RunControl& control) {
+    const wasm::Module& module = *job.program.module;
+    StoreOptions fitting;
+    // The runtime's functions are one, the host's another.
+    fitting.instances = module.imports.empty() ? 1 : 3;
+    fitting.table_growth = 64;
+    fitting.heap_words = has_objects(module) ? default_heap_words : 0;
+    StoreOptions store = store_options(fitting, job, control);
+    // Reports keep their templates, and address space ends.
+    store.all_memory_bytes =
+        std::min(store.all_memory_bytes, memory_room(module, store.memory_bytes));
+    store.bursts_on = &device;
+    return store;
+}
+
+Result<Template> make_template(const Job& job, const std::string& function,
+                               const StoreOptions& wanted, const host::SystemOptions& system) {
+    const std::shared_ptr<const wasm::Module>& module = job.program.module;
     Template made;
-    if (has_initialiser(*module, options)) made.system = TRY(make_template_system(options));
-    StoreOptions wanted = store_options(*module, options);
-    wanted.bursts_on = bursts_on;
-    wanted.control = control;
+    if (has_initialiser(*module, function)) made.system = TRY(make_template_system(system));
     made.store = TRY(
         Store::create(wanted, template_device(), made.system ? &made.system->memory() : nullptr));
     Store& store = *made.store;
-    TRY(store.offer(options.host_functions));
+    if (!wanted.is_for_machine) TRY(store.offer(job.run.functions));
     std::vector<Extern> imports = TRY(store.system_imports(*module));
-    auto [instance, completion] = TRY(store.instantiate(module, imports, control));
-    if (completion.kind == Completion::Kind::returned && calls_initialize(*module, options))
-        completion = TRY(store.call(*store.find_export(*instance, "_initialize"), {}, control));
+    auto [instance, completion] = TRY(store.instantiate(module, imports, wanted.control));
+    if (completion.kind == Completion::Kind::returned && calls_initialize(*module, function))
+        completion =
+            TRY(store.call(*store.find_export(*instance, "_initialize"), {}, wanted.control));
     if (completion.kind != Completion::Kind::returned)
         return Error{"its initialisation failed: " + completion.to_string()};
     if (made.system) TRY(check_silent(store, *made.system));
-    std::optional<Extern> func = store.find_export(*instance, options.function);
+    std::optional<Extern> func = store.find_export(*instance, function);
     if (!func || func->kind != wasm::ExternKind::func)
-        return Error{format("no exported function \"%s\"", options.function.c_str())};
+        return Error{format("no exported function \"%s\"", function.c_str())};
     made.instance = instance;
     made.func = *func;
     return made;
@@ -227,11 +262,11 @@ Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module
 namespace {
 
 // What is there of a burst that was stopped before it began.
-BurstReport stopped_report(std::span<const BurstJob> jobs) {
+BurstReport stopped_report(std::span<const Job> jobs) {
     std::vector<BurstReport::Part> parts(jobs.size());
     device::BurstOutcome outcome;
     for (usize i = 0; i < jobs.size(); i++) {
-        parts[i].processes = jobs[i].options.processes;
+        parts[i].processes = jobs[i].run.many.count();
         device::BurstResults& results = outcome.parts.emplace_back();
         results.stride = result_first;
         results.words.resize(usize(parts[i].processes) * result_first);
@@ -240,74 +275,74 @@ BurstReport stopped_report(std::span<const BurstJob> jobs) {
     return BurstReport(std::move(parts), std::move(outcome));
 }
 
-Result<BurstReport> run_to_end(device::Device& device, std::span<const BurstJob> jobs,
-                               const device::RunControl& control) {
+Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs,
+                               const TakeSpill& spill, const device::RunControl& control) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
     std::vector<std::optional<System>> systems;
-    for (const auto& [module, options] : jobs) {
-        TRY(check_memories(device.info(), *module));
-        Template made = TRY(make_template(module, options, control, &device));
+    std::vector<std::optional<DumpFolder>> dumps;
+    for (const Job& job : jobs) {
+        const auto& [program, run] = job;
+        dumps.push_back(TRY(dump_folder(job)));
+        TRY(check_memories(device.info(), *program.module));
+        const std::vector<host::ProcessInput> inputs = process_inputs(job);
+        const host::SystemOptions system = burst_system(device.info(), job, inputs, control);
+        Template made =
+            TRY(make_template(job, run.function, template_options(job, device, control), system));
         const wasm::FuncType& type = made.store->type_of(made.func);
-        TRY(check_count(device.info(), type, options.processes));
-        std::vector<u32> arguments = TRY(argument_words(type, options));
+        TRY(check_count(device.info(), type, run.many.count()));
+        std::vector<u32> arguments = TRY(argument_words(type, run));
         bursts.push_back(
-            TRY(made.store->make_burst(made.func, std::move(arguments), options.processes)));
-        bursts.back().spoilt = options.spoilt;
-        bursts.back().words[bursts.back().thread + thread_is_looked_at] = options.dump.has_value();
+            TRY(made.store->make_burst(made.func, std::move(arguments), run.many.count())));
+        bursts.back().spoilt = run.many.spoilt;
+        bursts.back().words[bursts.back().thread + thread_is_looked_at] = run.dump.has_value();
         BurstReport::Part& part = parts.emplace_back();
         part.template_system = std::move(made.system);
         part.store = std::move(made.store);
         part.func = made.func;
-        part.processes = options.processes;
+        part.processes = run.many.count();
         systems.emplace_back();
-        if (module->imports.empty()) continue;
-        host::SystemOptions system = options.system;
-        system.process_count = options.processes;
-        system.is_cancelled = [&control] { return control.wants_stop(); };
-        if (system.arena_size == 0)
-            system.arena_size = system_bytes(device.info(), options.processes);
+        if (program.module->imports.empty()) continue;
         systems.back() = TRY(System::make(device, system));
         bursts.back().system = &systems.back()->memory();
     }
-    for (usize i = 0; i < parts.size(); i++)
+    for (u32 i = 0; i < parts.size(); i++) {
         if (systems[i])
-            bursts[i].serve = [&systems, &jobs, &parts, i](device::WaitingProcess& process) {
-                const BurstOptions& options = jobs[i].options;
+            bursts[i].serve = [&, i](device::WaitingProcess& process) {
                 // A process whose output is lost goes on, and is told so by the call that wrote it.
                 auto take = [&](u32 number, int stream, std::string_view bytes) -> Result<bool> {
-                    Result<bool> taken = options.take_output(number, stream, bytes);
+                    Result<void> taken = spill(i, number, stream, bytes);
                     if (!taken && !parts[i].output_problem) parts[i].output_problem = taken.error();
-                    return taken && *taken;
+                    return taken.ok();
                 };
-                return systems[i]->fulfil(process, options.host_functions, take);
+                return systems[i]->fulfil(process, jobs[i].run.functions, take);
             };
-    for (usize i = 0; i < parts.size(); i++)
-        if (jobs[i].options.dump)
-            bursts[i].look = [&parts, &jobs, i](device::WaitingProcess& process, u32 id) {
-                return dump_process(parts[i], jobs[i].options, process, id);
+        if (dumps[i])
+            bursts[i].look = [&, i](device::WaitingProcess& process, u32 id) {
+                return dump_process(parts[i], *dumps[i], process, jobs[i].run.many.number_of(id));
             };
-    for (usize i = 0; i < parts.size(); i++)
-        if (jobs[i].options.is_profiled)
+        if (jobs[i].run.is_profiled)
             bursts[i].sample = [&part = parts[i]](device::ProcessMemory& process, u32 times) {
                 return part.sampler.look(*part.store, process, times);
             };
-    for (usize i = 0; i < parts.size(); i++)
         if (parts[i].store->awaits_native())
             bursts[i].late_native = [&store = *parts[i].store] { return store.take_late_native(); };
+    }
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
+    // What each of many changed is its own, and goes back to no directory.
     for (usize i = 0; i < parts.size(); i++)
-        if (systems[i]) parts[i].left = TRY(systems[i]->harvest());
+        if (systems[i]) parts[i].left = TRY(systems[i]->finish(0));
     return BurstReport(std::move(parts), std::move(outcome));
 }
 
 }  // namespace
 
-Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
-                              const device::RunControl& control) {
-    if (control.wants_stop()) return stopped_report(jobs);
-    Result<BurstReport> report = run_to_end(device, jobs, control);
-    return !report && control.wants_stop() ? stopped_report(jobs) : std::move(report);
+Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
+                              const TakeSpill& spill) {
+    return run_controlled(
+        device, device::Mode::burst, jobs[0].run,
+        [&](const device::RunControl& control) { return run_to_end(device, jobs, spill, control); },
+        [&] { return stopped_report(jobs); });
 }
 
 Completion BurstReport::of(u32 process, u32 job) const {
@@ -346,13 +381,6 @@ Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const 
     ProcessBlock me = TRY(host::value_at<ProcessBlock>(all->arena.bytes, host::offset_of(at),
                                                        "the block of a process"));
     return host::contents(all->arena.bytes, number == 1 ? me.output : me.error);
-}
-
-Result<void> BurstReport::store_files(u32 process, const std::string& folder, u32 job) const {
-    const Leavings* all = left(job);
-    Handle at = block(process, job);
-    if (!all || at == 0) return {};
-    return host::store(all->arena.bytes, at, *all->image, folder);
 }
 
 std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {

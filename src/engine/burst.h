@@ -8,46 +8,12 @@
 
 #include "base/result.h"
 #include "device/device.h"
-#include "engine/program.h"
-#include "engine/store.h"
+#include "engine/profile.h"
+#include "engine/run.h"
 
 namespace gpurun::engine {
 
-struct BurstOptions {
-    u32 processes = 1;
-    std::string function;
-    std::vector<std::string> arguments;  // {} stands for the process's number, from 0
-    std::vector<std::vector<std::string>> own_arguments;  // of each process, instead; or empty
-    std::optional<u32> stack_slots, heap_words;
-    std::optional<u64> memory_bytes, fuel;
-    bool is_watched = false;  // as in StoreOptions
-    device::Tier tier = device::Tier::interp;
-    std::shared_ptr<Images> images;  // of the job's module
-    bool is_for_machine = false;     // its template, to be exact
-    u32 spoilt = ~u32{0};            // the process whose watch must fail, to test that
-    // For modules with imports. arena_size 0: what suits the device. Its `inputs`, if there are
-    // any, are one for each process.
-    host::SystemOptions system;
-    std::vector<HostFunction> host_functions;
-    // Numbers that dumps of the processes have; empty: they are counted from 0.
-    std::vector<u32> numbers;
-    std::optional<DumpFolder> dump;  // where the state of those goes that trap
-    bool is_profiled = false;        // the report has samples of their stacks
-    // Takes output while processes run, of those that have written more than the device holds
-    // (SystemOptions::output_limit); the rest of it is in the report.
-    TakeOutput take_output;
-};
-
 inline constexpr u32 max_dumps = 100;  // of a job: enough to look at, little to wait for
-
-// The pattern with a number for each {}.
-std::string with_number(const std::string& pattern, u32 number);
-
-// What one part of a burst runs.
-struct BurstJob {
-    std::shared_ptr<const wasm::Module> module;
-    BurstOptions options;
-};
 
 // What the processes of a job begin as: an instance that was made on the CPU, whatever device they
 // are for.
@@ -57,9 +23,12 @@ struct Template {
     Instance* instance = nullptr;
     Extern func;  // that they call
 };
-Result<Template> make_template(const std::shared_ptr<const wasm::Module>& module,
-                               const BurstOptions& options, const device::RunControl& control,
-                               device::Device* bursts_on);
+// How the store of such a template is made for processes on that device.
+StoreOptions template_options(const Job& job, device::Device& device,
+                              const device::RunControl& control);
+// Its processes call `function`; `system` is what initialisers see.
+Result<Template> make_template(const Job& job, const std::string& function,
+                               const StoreOptions& wanted, const host::SystemOptions& system);
 
 // How each process of each job ended.
 class BurstReport {
@@ -85,8 +54,6 @@ public:
 
     // Standard output (1) and standard error (2) of a process.
     Result<std::string> stream(u32 process, int number, u32 job = 0) const;
-    // Writes what a process made or changed below `folder`.
-    Result<void> store_files(u32 process, const std::string& folder, u32 job = 0) const;
     std::vector<DebugRecord> debug(u64& dropped, u32 job = 0) const;
     // What all processes of the job left, and where the block of one is in it; 0: it has none.
     const Leavings* left(u32 job = 0) const;
@@ -111,8 +78,13 @@ private:
     device::BurstOutcome outcome_;
 };
 
-// Runs all jobs in one launch. Processes that `control` stops before they begin have ended, too.
-Result<BurstReport> run_burst(device::Device& device, std::span<const BurstJob> jobs,
-                              const device::RunControl& control);
+// Takes output while processes run, of those that have written more than the device holds; the rest
+// of it is in the report. An Error: it is lost.
+using TakeSpill = std::function<Result<void>(u32 job, u32 process, int stream, std::string_view)>;
+
+// Runs all jobs in one launch, under the control of the first. Processes that are stopped before
+// they begin have ended, too.
+Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
+                              const TakeSpill& spill);
 
 }  // namespace gpurun::engine

@@ -11,13 +11,18 @@
 #include "engine/value.h"
 #include "wasm/types.h"
 
+namespace gpurun::device {
+class Device;
+}
+
 namespace gpurun::engine {
 
 // One call, from the host's side.
 class HostCall {
 public:
     virtual ~HostCall() = default;
-    virtual u32 process() const = 0;  // its number
+    virtual const device::Device& device() const = 0;  // that the guest runs on
+    virtual u32 process() const = 0;                   // its number
     virtual std::span<const Value> arguments() const = 0;
     // The caller's memory 0. An Error: the range is not in it.
     virtual u64 memory_size() const = 0;

@@ -8,9 +8,7 @@
 
 #include "abi/system.h"
 #include "base/format.h"
-#include "base/notes.h"
-#include "host/console.h"
-#include "host/harvest.h"
+#include "engine/trace.h"
 
 namespace gpurun::engine {
 namespace {
@@ -53,11 +51,13 @@ bool is_fault(const Completion& completion) {
 
 class Runner {
 public:
-    Runner(System& system, Store& store, const ProgramOptions& options, const RunControl& control)
+    Runner(System& system, Store& store, const Run& run, const host::Streams& streams,
+           const RunControl& control)
         : all_(system),
           system_(system.memory()),
           store_(store),
-          options_(options),
+          run_(run),
+          streams_(streams),
           control_(control) {}
 
     // Goes on with the thread until it ends or is stopped.
@@ -67,9 +67,9 @@ public:
             // Short slices at first, so that a prompt shows at once; longer ones cost less.
             control.slice = std::min(control.slice + std::chrono::milliseconds(2),
                                      std::chrono::microseconds(20'000));
-            if (options_.is_profiled) control.slice = sampling_slice;
+            if (run_.is_profiled) control.slice = sampling_slice;
             ThreadState state = TRY(store_.run(control));
-            if (options_.is_profiled && state == ThreadState::ready)
+            if (run_.is_profiled && state == ThreadState::ready)
                 TRY(sampler_.look(store_, store_.space()));
             TRY(drain());
             if (is_closed_) return ThreadState::ready;
@@ -109,7 +109,7 @@ private:
         if (TRY(block()) == 0) return {};
         TRY(drain_records());
         return all_.drain(0, block_, [&](u32, int stream, std::string_view bytes) -> Result<bool> {
-            const bool is_open = TRY(options_.streams.write(stream, bytes));
+            const bool is_open = TRY(streams_.write(stream, bytes));
             is_closed_ |= !is_open && stream == 1;
             return is_open;
         });
@@ -128,8 +128,8 @@ private:
         TRY(system_.read(offset_of(at), {reinterpret_cast<u8*>(records.data()), size}));
         dropped_ += count - records.size();
         for (const DebugRecord& record : records) {
-            if (options_.take_record)
-                options_.take_record(record);
+            if (run_.take_line)
+                run_.take_line(describe(record));
             else if (records_.size() < capacity)
                 records_.push_back(record);
             else
@@ -155,7 +155,7 @@ private:
             case Request::sync:
             case Request::call: {
                 SoleProcess sole(store_.space(), block_);
-                TRY(all_.fulfil(sole, options_.host_functions, {}));
+                TRY(all_.fulfil(sole, run_.functions, {}));
                 return true;
             }
             default: return true;  // output: it was taken away
@@ -166,7 +166,7 @@ private:
         std::optional<steady_clock::time_point> deadline = when(TRY(store_.wait_end()));
         if (control_.deadline)
             deadline = deadline ? std::min(*deadline, *control_.deadline) : *control_.deadline;
-        auto bytes = TRY(options_.streams.read(host::live_input, deadline, control_.stop));
+        auto bytes = TRY(streams_.read(host::live_input, deadline, control_.stop));
         if (!bytes) return !control_.wants_stop();
         u64 at = offset_of(me.request_node);
         Node node = TRY(read_value<Node>(system_, at));
@@ -191,7 +191,8 @@ private:
     System& all_;
     SystemMemory& system_;
     Store& store_;
-    const ProgramOptions& options_;
+    const Run& run_;
+    const host::Streams& streams_;
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
@@ -200,30 +201,52 @@ private:
     Sampler sampler_;
 };
 
+// Where its streams lead. Output that nobody takes goes to `kept`.
+host::Streams streams_of(const Run& run, std::string* kept) {
+    host::Streams streams;
+    if (run.streams.are_inherited) streams = host::console();
+    streams.terminals = run.streams.terminals(run.system.input != nullptr);
+    if (run.streams.read) streams.read = run.streams.read;
+    if (run.streams.write)
+        streams.write = [&run](int stream, std::string_view bytes) {
+            return run.streams.write(0, stream, bytes);
+        };
+    else if (!run.streams.are_inherited)
+        streams.write = [kept](int stream, std::string_view bytes) -> Result<bool> {
+            kept[stream - 1] += bytes;
+            return true;
+        };
+    return streams;
+}
+
 // Runs what the process consists of, call after call: initialisers, then the function that was
 // asked for.
 Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
-                       const ProgramOptions& options, ProgramEnding& ending) {
+                       const std::string& function, std::span<const Value> arguments,
+                       ProgramEnding& ending) {
     const ThreadState initialised = TRY(runner.run());
     ending.completion = TRY(store.complete(initialised));
-    std::vector<std::pair<std::string, std::vector<Value>>> calls;
+    std::vector<std::pair<std::string, std::span<const Value>>> calls;
     // Libraries have an initialiser of their own.
-    if (options.function != "_start" && instance.module().find_export("_initialize"))
+    if (function != "_start" && instance.module().find_export("_initialize"))
         calls.push_back({"_initialize", {}});
-    calls.push_back({options.function, options.arguments});
-    for (const auto& [name, arguments] : calls) {
+    calls.push_back({function, arguments});
+    for (const auto& [name, values] : calls) {
         if (ending.completion.kind != Completion::Kind::returned) break;
-        ending.has_begun = name == options.function;
+        ending.has_begun = name == function;
         std::optional<Extern> func = store.find_export(instance, name);
         if (!func || func->kind != wasm::ExternKind::func)
             return Error{format("no exported function \"%s\"", name.c_str())};
-        TRY(store.begin_call(*func, arguments));
+        TRY(store.begin_call(*func, values));
         ThreadState state = TRY(runner.run());
         ending.completion = TRY(store.finish_call(*func, state));
     }
-    if (!options.dump || !is_fault(ending.completion)) return {};
+    return {};
+}
+
+Result<void> write_dump(const DumpFolder& folder, Store& store, ProgramEnding& ending) {
     ProcessState left = TRY(store.capture(store.space()));
-    Result<void> written = options.dump->write(0, left, store.space());
+    Result<void> written = folder.write(0, left, store.space());
     if (!written)
         ending.dump = written.error();
     else
@@ -231,21 +254,29 @@ Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
     return {};
 }
 
-Result<ProgramEnding> run_to_end(device::Device& device, std::shared_ptr<const wasm::Module> module,
-                                 ProgramOptions options, const RunControl& control) {
-    if (options.system.arena_size == 0) options.system.arena_size = system_bytes(device.info(), 1);
-    options.system.is_live = true;
-    options.limits.control = control;
-    options.system.is_cancelled = [&control] { return control.wants_stop(); };
-    System system = TRY(System::make(device, options.system, options.streams.terminals));
-    std::unique_ptr<Store> store = TRY(Store::create(options.limits, device, &system.memory()));
-    TRY(store->offer(options.host_functions));
-    std::vector<Extern> imports = TRY(store->system_imports(*module));
-    Instance* instance = TRY(store->begin_instance(module, imports));
-
+Result<ProgramEnding> run_to_end(device::Device& device, const Job& job,
+                                 std::span<const Value> arguments,
+                                 const std::optional<DumpFolder>& dump, const RunControl& control) {
+    const auto begin = steady_clock::now();
+    const auto& [program, run] = job;
     ProgramEnding ending;
-    Runner runner(system, *store, options, control);
-    Result<void> ran = run_calls(*store, runner, *instance, options, ending);
+    const host::Streams streams = streams_of(run, ending.output);
+    host::SystemOptions wanted = system_options(system_bytes(device.info(), 1), run, control);
+    wanted.arguments = program_arguments(job);
+    wanted.is_live = true;
+    if (!streams.read && !wanted.input) wanted.input = std::make_shared<std::vector<u8>>();
+    System system = TRY(System::make(device, wanted, streams.terminals));
+    const StoreOptions fitting =
+        options_for(device.info(), *program.module, run.limits.memory_bytes);
+    std::unique_ptr<Store> store =
+        TRY(Store::create(store_options(fitting, job, control), device, &system.memory()));
+    TRY(store->offer(run.functions));
+    std::vector<Extern> imports = TRY(store->system_imports(*program.module));
+    Instance* instance = TRY(store->begin_instance(program.module, imports));
+
+    Runner runner(system, *store, run, streams, control);
+    Result<void> ran = run_calls(*store, runner, *instance, run.function, arguments, ending);
+    if (ran && dump && is_fault(ending.completion)) ran = write_dump(*dump, *store, ending);
     if (!ran) ending.problem = ran.error();
     if (Result<Handle> block = runner.block()) ending.block = *block;
     ending.was_output_closed = runner.was_output_closed();
@@ -254,28 +285,29 @@ Result<ProgramEnding> run_to_end(device::Device& device, std::shared_ptr<const w
     ending.debug_dropped = runner.dropped_records();
     ending.native = store->native_facts();
     store.reset();  // it uses what is taken
-    Result<Leavings> left = system.harvest();
-    if (!left) {
-        if (!ending.problem) ending.problem = left.error();
-        return ending;
-    }
-    ending.left = std::move(*left);
-    ending.files = write_back(ending.left, ending.block);
+    Result<Leavings> left = system.finish(ending.block);
+    if (left)
+        ending.left = std::move(*left);
+    else if (!ending.problem)
+        ending.problem = left.error();
+    ending.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return ending;
 }
 
 }  // namespace
 
-Result<ProgramEnding> run_program(device::Device& device,
-                                  std::shared_ptr<const wasm::Module> module,
-                                  ProgramOptions options, const RunControl& control) {
-    ProgramEnding stopped;
-    stopped.completion.kind = Completion::Kind::stopped;
-    if (control.wants_stop()) return stopped;
-    Result<ProgramEnding> ended =
-        run_to_end(device, std::move(module), std::move(options), control);
-    if (!ended && control.wants_stop()) return stopped;
-    return ended;
+Result<ProgramEnding> run_program(device::Device& device, const Job& job) {
+    const std::vector<Value> arguments = TRY(function_values(job));
+    const std::optional<DumpFolder> dump = TRY(dump_folder(job));
+    auto run = [&](const RunControl& control) {
+        return run_to_end(device, job, arguments, dump, control);
+    };
+    auto stopped = [] {
+        ProgramEnding ending;
+        ending.completion.kind = Completion::Kind::stopped;
+        return ending;
+    };
+    return run_controlled(device, device::Mode::space, job.run, run, stopped);
 }
 
 }  // namespace gpurun::engine

@@ -1,37 +1,20 @@
-// Programs: modules with what the runtime offers them; one process, with streams that are live.
+// A process alone, with streams that are live.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 
 #include "engine/profile.h"
-#include "engine/store.h"
-#include "engine/system.h"
-#include "host/console.h"
-#include "host/image.h"
+#include "engine/run.h"
 
 namespace gpurun::engine {
 
-struct ProgramOptions {
-    host::SystemOptions system;  // arena_size 0: what suits the device
-    StoreOptions limits;
-    std::string function = "_start";
-    std::vector<Value> arguments;  // of the function
-    std::vector<HostFunction> host_functions;
-    // What the process notes (engine/trace.h), while it runs; else it is in the ending.
-    std::function<void(const DebugRecord&)> take_record;
-    host::Streams streams = host::console();
-    std::optional<DumpFolder> dump;  // where its state goes if it traps
-    bool is_profiled = false;        // the ending has samples
-};
-
 struct ProgramEnding {
     Completion completion;
+    double seconds = 0;              // that it ran
+    std::string output[2];           // standard output and error, where nobody took them
     bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
     std::optional<Error> problem;    // of the host or the device, which ended it
-    std::optional<Error> files;      // what kept changed files from being written back
     u32 dumps = 0;                   // 1: its state was written
     std::optional<Error> dump;       // what kept it from that
     std::vector<DebugRecord> debug;
@@ -44,8 +27,6 @@ struct ProgramEnding {
 
 // Runs a process to its end. An Error means that it never began. Once it has begun, changed files
 // are written back however it ends.
-Result<ProgramEnding> run_program(device::Device& device,
-                                  std::shared_ptr<const wasm::Module> module,
-                                  ProgramOptions options, const device::RunControl& control);
+Result<ProgramEnding> run_program(device::Device& device, const Job& job);
 
 }  // namespace gpurun::engine

@@ -14,7 +14,7 @@
 #include "base/threads.h"
 #include "device/slot_layout.h"
 #include "engine/images.h"
-#include "engine/program.h"
+#include "engine/trace.h"
 #include "host/harvest.h"
 
 namespace gpurun::engine {
@@ -23,7 +23,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr u64 table_alignment = host::heap_alignment;
-constexpr u32 held_records = 4096;  // on the device, until the host has taken them
+constexpr u64 slice_ns = 2'000'000;
 constexpr std::chrono::milliseconds park_patience(5000);  // then the machine is given up
 
 u64 align(u64 at, u64 to) { return (at + to - 1) / to * to; }
@@ -59,9 +59,10 @@ Result<std::string> joined(const std::vector<std::string>& strings, const char* 
 
 // ---- boot --------------------------------------------------------------------------
 
-Result<std::unique_ptr<Resident>> Resident::make(device::Device& device,
-                                                 const ResidentOptions& options) {
-    std::unique_ptr<Resident> made(new Resident(device, options));
+Result<std::unique_ptr<Resident>> Resident::make(device::Device& device, const Run& run) {
+    if (!TRY(prepare(device, device::Mode::machine, run.stop_control())))
+        return Error{"the machine was stopped before it began"};
+    std::unique_ptr<Resident> made(new Resident(device, run));
     TRY(made->boot());
     return made;
 }
@@ -71,12 +72,13 @@ Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape
                                                SystemHeader& system) {
     const device::DeviceInfo& info = device_.info();
     MachineHeader header{};
-    header.process_count = options_.processes.value_or(info.reserves_lazily ? 16 << 10 : 128 << 10);
-    header.task_count = options_.tasks.value_or(header.process_count);
+    const u32 usual = info.reserves_lazily ? 16 << 10 : 128 << 10;
+    header.process_count = run_.machine.processes ? run_.machine.processes : usual;
+    header.task_count = run_.machine.threads ? run_.machine.threads : header.process_count;
     header.warp_count = shape.warps;
     header.lanes = shape.lanes;
-    header.slice_ns = u64(options_.slice.count());
-    header.share = options_.share;
+    header.slice_ns = slice_ns;
+    header.share = run_.machine.share;
     header.shows_faults = dump_folder_.has_value();
     u64 end = align(system.base_end, table_alignment);
     auto take = [&](u64 count, u64 size) {
@@ -105,9 +107,11 @@ Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape
 Result<void> Resident::make_pages() {
     const device::DeviceInfo& info = device_.info();
     constexpr u64 slack = u64{64} << 20;  // what allocations are rounded up by
-    const u64 left = info.memory_free - std::min(info.memory_free, system_->size() + slack);
+    const u64 used = system_->memory().size() + slack;
+    const u64 left = info.memory_free - std::min(info.memory_free, used);
     // Half of what is left, so that others find some too.
-    u64 bytes = options_.page_bytes.value_or(info.reserves_lazily ? info.memory_total : left / 2);
+    u64 bytes = info.reserves_lazily ? info.memory_total : left / 2;
+    if (run_.machine.memory_bytes) bytes = run_.machine.memory_bytes;
     bytes &= ~(table_alignment - 1);
     PageHeader header{};
     header.pages = bytes >> page_shift;
@@ -124,36 +128,36 @@ Result<void> Resident::make_pages() {
 Result<void> Resident::boot() {
     // First of all: what memory there is depends on it.
     const device::MachineShape shape = TRY(device_.machine_shape());
-    if (options_.share == 0 || options_.share > 100)
-        return Error{format("a share of %u%% is not from 1 to 100", options_.share)};
-    if (!options_.dump.empty()) dump_folder_ = TRY(DumpFolder::make(options_.dump));
-    host::SystemOptions& wanted = options_.system;
-    if (wanted.arena_size == 0) wanted.arena_size = arena_bytes(device_.info());
+    const u32 share = run_.machine.share;
+    if (share == 0 || share > 100)
+        return Error{format("a share of %u%% is not from 1 to 100", share)};
+    if (run_.dump) dump_folder_ = TRY(DumpFolder::make(*run_.dump));
+    host::SystemOptions wanted =
+        system_options(arena_bytes(device_.info()), run_, run_.stop_control());
+    const u32 terminals = run_.streams.terminals(wanted.input != nullptr);
+    wanted.environment = {};  // is each process's own, as is its input
+    wanted.input = nullptr;
     // A block of a cold file costs a message there and back.
     wanted.warm_file = u64{16} << 20;
-    wanted.debug_capacity = held_records;
     wanted.warm_bytes = u64{1} << 30;
     wanted.keeps_files =
-        options_.writes_back && std::ranges::any_of(wanted.mounts, &host::Mount::is_writable);
-    image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(wanted)));
-    system_ = TRY(device_.make_system(wanted.arena_size));
-    SystemHeader system = image_->fresh_header();
-    system.terminals = options_.terminals;
-    MachineHeader header = TRY(lay_out_tables(shape, system));
-    // Behind the heap is room for blocks of files that stay with the host.
-    if (image_->cold_count() > 0)
-        system.size =
-            system.base_end + (system.size - system.base_end) / 2 / file_block * file_block;
-    header.brought = system.size;
-    header.brought_end = system_->size();
-    TRY(system_->write(0, image_->bytes()));
-    TRY(write_value(*system_, 0, system));
-    TRY(write_value(*system_, system.machine, header));
+        run_.many.processes == 0 && std::ranges::any_of(wanted.mounts, &host::Mount::is_writable);
+    MachineHeader header{};
+    u64 header_at = 0;
+    auto place = [&](SystemHeader& system) -> Result<void> {
+        header = TRY(lay_out_tables(shape, system));
+        header_at = system.machine;
+        return {};
+    };
+    system_ = TRY(System::make(device_, wanted, terminals, place));
+    header.brought = system_->set_aside();
+    header.brought_end = system_->memory().size();
+    TRY(write_value(system_->memory(), header_at, header));
     TRY(make_pages());
-    machine_ = TRY(device_.make_machine(*system_, *pages_));
+    machine_ = TRY(device_.make_machine(system_->memory(), *pages_));
     mailbox_.emplace(machine_->mailbox());
-    mailbox_->set_share(options_.share);
-    machine_->set_spin(options_.spin);
+    mailbox_->set_share(share);
+    machine_->set_spin(run_.machine.spin);
     // What goes wrong with it stays, for the pump.
     machine_->set_answer([this] { (void)guarded([&] { return take_messages(); }); });
     booted_ = steady_clock::now();
@@ -223,11 +227,10 @@ Result<void> Resident::stop() {
 
 // The device's memory is the host's to read now.
 Result<void> Resident::write_back() {
-    if (!options_.system.keeps_files) return {};
-    const MachineHeader header = TRY(read_header());
-    if (header.kept_files == 0) return {};
-    const Leavings left = TRY(harvest(std::move(system_), std::move(image_)));
-    if (std::optional<Error> problem = engine::write_back(left, header.kept_files)) return *problem;
+    const Handle block = TRY(read_header()).kept_files;
+    if (block == 0) return {};
+    const Leavings left = TRY(system_->finish(block));
+    if (left.files) return *left.files;
     return {};
 }
 
@@ -267,20 +270,22 @@ std::string Resident::name_of(u32 program) {
     return program < programs_.size() ? programs_[program]->name : "";
 }
 
-Result<u32> Resident::spawn(u32 program, const SpawnOptions& options) {
-    Result<u32> request = guarded([&] { return ask_for(program, options); });
+Result<u32> Resident::spawn(u32 program, const Run& run, const Ends& streams) {
+    Result<u32> request = guarded([&] { return ask_for(program, run, streams); });
     if (request) return request;
     // Nobody will have these.
     std::lock_guard lock(mutex_);
-    for (std::optional<u32> number : options.streams)
+    for (std::optional<u32> number : streams)
         if (number && *number < streams_.size() && streams_[*number]->use == Use::once)
             (void)close(*number, *streams_[*number]);
     return request;
 }
 
-Result<u32> Resident::ask_for(u32 program, const SpawnOptions& options) {
-    const std::string arguments = TRY(joined(options.arguments, "an argument")),
-                      environment = TRY(joined(options.environment, "a variable"));
+Result<u32> Resident::ask_for(u32 program, const Run& run, const Ends& ends) {
+    std::vector<std::string> given{run.program_name.value_or(name_of(program))};
+    given.insert(given.end(), run.arguments.begin(), run.arguments.end());
+    const std::string arguments = TRY(joined(given, "an argument")),
+                      environment = TRY(joined(run.system.environment, "a variable"));
     SpawnRequest request{};
     std::vector<u32> streams;
     if (arguments.size() + environment.size() > max_message - sizeof request)
@@ -289,29 +294,29 @@ Result<u32> Resident::ask_for(u32 program, const SpawnOptions& options) {
                    "most",
                    arguments.size() + environment.size(), max_message - sizeof request)};
     request.program = program;
-    request.argument_count = u32(options.arguments.size());
+    request.argument_count = u32(given.size());
     request.argument_bytes = u32(arguments.size());
-    request.environment_count = u32(options.environment.size());
+    request.environment_count = u32(run.system.environment.size());
     request.environment_bytes = u32(environment.size());
-    request.priority = options.priority;
-    request.fuel = options.fuel.value_or(~u64{0});
-    if (options.priority >= priorities) return Error{"a priority is 0, 1 or 2"};
+    request.priority = run.priority;
+    request.fuel = run.limits.fuel.value_or(~u64{0});
+    if (run.priority >= priorities) return Error{"a priority is 0, 1 or 2"};
     {
         std::lock_guard lock(mutex_);
         if (failure_) return *failure_;
         if (program >= programs_.size() || !programs_[program]->is_answered ||
             programs_[program]->error != 0)
             return Error{format("there is no program of number %u", program)};
-        if (options.fuel && !programs_[program]->fuel)
+        if (run.limits.fuel && !programs_[program]->fuel)
             return Error{"fuel is for processes of programs that were loaded with some"};
         for (u32 i = 0; i < 3; i++) {
-            if (!options.streams[i]) continue;
-            if (*options.streams[i] >= streams_.size())
-                return Error{format("there is no stream of number %u", *options.streams[i])};
+            if (!ends[i]) continue;
+            if (*ends[i] >= streams_.size())
+                return Error{format("there is no stream of number %u", *ends[i])};
             // Of one that has ended, or that nobody reads, the process has nothing.
-            if (streams_[*options.streams[i]]->is_closed) continue;
-            request.streams[i] = *options.streams[i] + 1;
-            streams.push_back(*options.streams[i]);
+            if (streams_[*ends[i]]->is_closed) continue;
+            request.streams[i] = *ends[i] + 1;
+            streams.push_back(*ends[i]);
         }
         request.request = next_request_++;
         unanswered_[request.request] = std::move(streams);
@@ -540,7 +545,7 @@ Result<void> Resident::handle(const host::Message& message) {
 // A child's fault is told like that of a process that the host started; its parent may not ask.
 Result<void> Resident::handle_record(const DebugRecord& record) {
     if (record.kind != DebugKind::ended) {
-        if (options_.take_record) options_.take_record(record);
+        if (run_.take_line) run_.take_line(to_string(record));
         return {};
     }
     ChildEnding ended;
@@ -549,7 +554,7 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
     if (ended.program >= programs_.size())
         return host::damaged_mailbox("a program that there is not");
     dumps_.faults++;
-    const Program& program = *programs_[ended.program];
+    const Loaded& program = *programs_[ended.program];
     std::string text = format("%s, process %u: ", program.name.c_str(), record.process);
     if (Ending(ended.ending) == Ending::out_of_fuel)
         text += "out of fuel";
@@ -571,10 +576,10 @@ Result<void> Resident::bring_block(const BlockRequest& wanted) {
     answer.node = wanted.node;
     answer.block = wanted.block;
     auto bytes = [&]() -> Result<std::vector<u8>> {
-        const Node node = TRY(host::node_at(image_->bytes(), wanted.node));
+        const Node node = TRY(host::node_at(system_->image().bytes(), wanted.node));
         if (node.kind != NodeKind::file || !(node.flags & node_is_cold))
             return Error{"not a file whose contents are with the host"};
-        return image_->read_block(node.host_id, wanted.block);
+        return system_->image().read_block(node.host_id, wanted.block);
     }();
     answer.error = bytes ? 0 : u32(wasi::Errno::io);
     auto body =
@@ -593,14 +598,15 @@ Result<void> Resident::sync_files() {
         wanted.swap(syncs_);
     }
     if (wanted.empty()) return {};
-    const MachineHeader header = TRY(read_header());
+    const Handle kept_files = TRY(read_header()).kept_files;
     for (const BlockRequest& request : wanted) {
         BlockAnswer answer{};
         answer.task = request.task;
         answer.node = request.node;
         answer.block = request.block;
-        if (header.kept_files != 0) {
-            Result<void> written = sync_file(*system_, header.kept_files, request.node, *image_);
+        if (kept_files != 0) {
+            Result<void> written =
+                sync_file(system_->memory(), kept_files, request.node, system_->image());
             if (!written) note(written.error().message);
             answer.error = written ? 0 : u32(wasi::Errno::io);
         }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -26,52 +27,9 @@
 #include "device/device.h"
 #include "engine/burst.h"
 #include "host/console.h"
-#include "host/image.h"
 #include "host/mailbox.h"
 
 namespace gpurun::engine {
-
-struct ResidentOptions {
-    // Files and seed of all processes; the rest of it is each process's own. arena_size 0: what
-    // suits the device.
-    host::SystemOptions system;
-    std::optional<u64> page_bytes;        // for programs and processes; else most of what is free
-    std::optional<u32> processes, tasks;  // at once
-    bool writes_back = true;              // what the first process changes in writable directories
-    u32 share = 100;                      // percent of the time that lanes may be busy
-    std::chrono::nanoseconds slice{2'000'000};
-    u32 terminals = 0;                  // bit n: standard stream n is a terminal
-    std::chrono::microseconds spin{0};  // before the thread sleeps, for short latencies
-    bool is_watched = false;
-    // Takes what processes note: debug_* calls, and system calls if they are traced.
-    std::function<void(const DebugRecord&)> take_record = {};
-    std::string dump;          // the folder for the state of processes that a fault ends, or empty
-    bool is_profiled = false;  // samples() has something
-};
-
-// What processes of a program may have.
-struct ProgramLimits {
-    std::optional<u32> stack_slots, heap_words;
-    std::optional<u64> memory_bytes, fuel;
-    device::Tier tier = device::Tier::interp;
-    std::shared_ptr<Images> images = {};  // of the module
-    device::RunControl control = {};      // who may stop it while it is brought
-};
-
-// A program that is to be brought.
-struct NewProgram {
-    std::string name;
-    std::shared_ptr<const wasm::Module> module;
-    ProgramLimits limits;
-    std::string file = {};  // where the module came from, for dumps
-};
-
-struct SpawnOptions {
-    std::vector<std::string> arguments, environment;  // the program's name first; "NAME=VALUE"
-    std::optional<u32> streams[3];                    // of open_input and open_output
-    u32 priority = normal_priority;
-    std::optional<u64> fuel;  // less than the program's, or another if that has some
-};
 
 // How a process ended that the host asked for.
 struct ProcessEnding {
@@ -84,7 +42,7 @@ struct ProcessEnding {
     u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
 };
 
-// What became of ResidentOptions::dump.
+// What became of Run::dump.
 struct DumpReport {
     u32 written = 0;               // max_dumps at the most
     u64 faults = 0;                // processes that a fault ended, as far as the host was told
@@ -105,23 +63,29 @@ public:
     // it and all that inherited it have closed it.
     enum class Use { always, once };
 
-    // Boots it. The device outlives it and is used for nothing else meanwhile.
-    static Result<std::unique_ptr<Resident>> make(device::Device& device,
-                                                  const ResidentOptions& options);
+    // The numbers of a process's standard streams, of open_input and open_output.
+    using Ends = std::array<std::optional<u32>, 3>;
+
+    // Boots it, with what is of machines in a run; files and seed are those of all processes. What
+    // the first process changes in writable directories is written back, unless the run is of many.
+    // The device outlives it and is used for nothing else meanwhile.
+    static Result<std::unique_ptr<Resident>> make(device::Device& device, const Run& run);
     Resident(const Resident&) = delete;
     Resident& operator=(const Resident&) = delete;
     ~Resident();
 
-    // Brings programs: how they are called there, and their numbers here. Any thread, as all below.
+    // Brings programs, with their limits, tiers and who may stop that. Returns their numbers here;
+    // there they go by their names. Any thread, as all below.
     // Where machine code cannot be loaded beside a kernel that runs, the machine parks meanwhile,
     // once for all of them and for those that other threads bring at that time. An Error: some of
     // them may be there.
-    Result<std::vector<u32>> load(std::span<const NewProgram> programs);
-    Result<u32> load(const std::string& name, const std::shared_ptr<const wasm::Module>& module,
-                     const ProgramLimits& limits);
+    Result<std::vector<u32>> load(std::span<const Job> programs);
+    Result<u32> load(const Job& program);
     std::string name_of(u32 program);  // empty: there is none of that number
-    // Asks for a process of a program. Its number comes back in its ending.
-    Result<u32> spawn(u32 program, const SpawnOptions& options);
+    // Asks for a process of a program, with the arguments, environment, priority and fuel of a run:
+    // less fuel than the program's, or another if that has some. Returns a number that comes back
+    // in its ending.
+    Result<u32> spawn(u32 program, const Run& run, const Ends& streams = {});
     // Ends a process, if the signal does that; 0: all there are.
     Result<void> kill(u32 pid, u32 signal);
     // The process of a request, once it has begun and until its ending was taken.
@@ -149,8 +113,6 @@ public:
     // The stacks that processes were seen with so far, all together. If there are several programs
     // their names are the outermost functions.
     std::vector<StackSample> samples();
-    const host::SystemImage& image() const { return *image_; }
-
     // Parks it, whatever it does, and writes back what the first process and those that share its
     // files changed. Then only what was taken from it is left.
     Result<void> stop();
@@ -162,7 +124,7 @@ private:
         std::shared_ptr<const std::vector<u8>> body;  // of which
         u64 begin = 0, size = 0;
     };
-    struct Program {
+    struct Loaded {
         std::string name, file;
         std::shared_ptr<const wasm::Module> module;
         Template made;
@@ -173,9 +135,10 @@ private:
     };
     // One that is being brought.
     struct Loading {
-        const NewProgram* wanted;
-        device::Tier tier;
-        std::unique_ptr<Program> program = {};
+        Job wanted;
+        device::RunControl control;  // who may stop it
+        device::Tier tier = device::Tier::interp;
+        std::unique_ptr<Loaded> program = {};
         ProgramInfo info = {};
         std::optional<Result<device::Burst>> made = {};  // its template as a burst of one
         u64 size = 0;                                    // of what is sent
@@ -199,13 +162,12 @@ private:
         std::shared_ptr<Stream> stream;
     };
 
-    Resident(device::Device& device, const ResidentOptions& options)
-        : device_(device), options_(options) {}
+    Resident(device::Device& device, const Run& run) : device_(device), run_(run) {}
     Result<void> boot();
     Result<void> begin();
     Result<std::unique_lock<std::mutex>> pause();
     void resume();
-    Result<device::Tier> choose_tier(const wasm::Module& module, const ProgramLimits& limits);
+    Result<device::Tier> choose_tier(const Job& job, const device::RunControl& control);
     Result<device::Burst> make_program(Loading& loading);
     void take_in(std::span<Loading* const> all) noexcept;
     Result<u32> bring(Loading& loading);
@@ -214,7 +176,7 @@ private:
     Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
     Result<void> make_pages();
 
-    Result<u32> ask_for(u32 program, const SpawnOptions& options);
+    Result<u32> ask_for(u32 program, const Run& run, const Ends& streams);
     Result<void> post(Outgoing message);
     template <class T>
     Result<void> post(MessageKind kind, const T& head) {
@@ -237,7 +199,7 @@ private:
     struct SeenTask {
         TaskEntry task;
         ProcessEntry process;
-        Program* program;
+        Loaded* program;
     };
     Result<SeenTask> read_task(const MachineHeader& header, u32 index);
     void dump(const MachineHeader& header, u32 task);
@@ -261,9 +223,9 @@ private:
     Result<bool> wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready);
 
     device::Device& device_;
-    ResidentOptions options_;
-    std::unique_ptr<host::SystemImage> image_;
-    std::unique_ptr<device::SystemMemory> system_, pages_;
+    const Run run_;
+    std::optional<System> system_;
+    std::unique_ptr<device::SystemMemory> pages_;
     u64 page_bytes_ = 0;
     std::unique_ptr<device::Machine> machine_;
     std::optional<host::MailboxEnd> mailbox_;
@@ -296,7 +258,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Error> failure_;
-    std::vector<std::unique_ptr<Program>> programs_;
+    std::vector<std::unique_ptr<Loaded>> programs_;
     std::vector<Loading*> ready_;  // to be taken in; of threads that want to have `loading_`
     std::vector<std::shared_ptr<Stream>> streams_;
     std::set<u32> inputs_;                      // whose ends are open here

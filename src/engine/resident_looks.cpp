@@ -55,15 +55,15 @@ private:
 }  // namespace
 
 Result<MachineHeader> Resident::read_header() {
-    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
-    return read_entry<MachineHeader>(*system_, system.machine, 0, "its tables");
+    const SystemHeader system = TRY(read_value<SystemHeader>(system_->memory(), 0));
+    return read_entry<MachineHeader>(system_->memory(), system.machine, 0, "its tables");
 }
 
 Result<Resident::SeenTask> Resident::read_task(const MachineHeader& header, u32 index) {
     SeenTask seen;
-    seen.task = TRY(read_entry<TaskEntry>(*system_, header.tasks, index, "a task"));
-    seen.process =
-        TRY(read_entry<ProcessEntry>(*system_, header.processes, seen.task.process, "a process"));
+    seen.task = TRY(read_entry<TaskEntry>(system_->memory(), header.tasks, index, "a task"));
+    seen.process = TRY(read_entry<ProcessEntry>(system_->memory(), header.processes,
+                                                seen.task.process, "a process"));
     std::lock_guard lock(mutex_);
     if (seen.process.program >= programs_.size()) return damaged("the program of a process");
     seen.program = programs_[seen.process.program].get();
@@ -118,8 +118,9 @@ Result<void> Resident::look_at_faults() {
     const bool is_enough = dumps_.problem || dumps_.written >= max_dumps;
     lock.unlock();
     if (!is_enough) return {};
-    const SystemHeader system = TRY(read_value<SystemHeader>(*system_, 0));
-    return write_value<u32>(*system_, system.machine + offsetof(MachineHeader, shows_faults), 0);
+    const SystemHeader system = TRY(read_value<SystemHeader>(system_->memory(), 0));
+    return write_value<u32>(system_->memory(),
+                            system.machine + offsetof(MachineHeader, shows_faults), 0);
 }
 
 // Looks at the processes whose requests the machine did not send any more before it was stopped.
@@ -133,8 +134,8 @@ void Resident::look_at_last_faults() {
                 TRY(read_entry<u64>(*pages_, queue.slots_at, ticket & queue.mask, "its requests")));
             const SeenTask seen = TRY(read_task(header, index));
             const Handle call = seen.task.call != 0 ? seen.task.call : seen.process.block;
-            const auto state =
-                TRY(read_entry<CallState>(*system_, offset_of(call), 0, "a call of a process"));
+            const auto state = TRY(read_entry<CallState>(system_->memory(), offset_of(call), 0,
+                                                         "a call of a process"));
             if (state.request == Request::show) dump(header, index);
         }
         return {};
@@ -153,7 +154,7 @@ DumpReport Resident::dumps() {
 // Has the machine park for a look at its stacks when it is time for that. Returns when that is, or
 // nothing if nobody is to look.
 std::optional<steady_clock::time_point> Resident::ask_for_look() {
-    if (!options_.is_profiled || is_looking_ || is_stopping_ || wants_pause_) return {};
+    if (!run_.is_profiled || is_looking_ || is_stopping_ || wants_pause_) return {};
     const auto now = steady_clock::now();
     {
         std::lock_guard lock(mutex_);
@@ -173,7 +174,7 @@ Result<void> Resident::look_at_stacks() {
     is_looking_ = false;
     const MachineHeader header = TRY(read_header());
     std::vector<TaskEntry> tasks(std::min(header.tasks_used, header.task_count - 1));
-    TRY(read_checked(*system_, header.tasks + sizeof(TaskEntry),
+    TRY(read_checked(system_->memory(), header.tasks + sizeof(TaskEntry),
                      {reinterpret_cast<u8*>(tasks.data()), tasks.size() * sizeof(TaskEntry)},
                      "its tasks"));
     std::vector<u32> running;

@@ -11,45 +11,42 @@ namespace gpurun::engine {
 
 // Where a machine has to park for machine code, that is made before, for it may take long; and it
 // does not park for a program that may be interpreted if there is none.
-Result<device::Tier> Resident::choose_tier(const wasm::Module& module,
-                                           const ProgramLimits& limits) {
-    if (limits.tier == device::Tier::interp || device_.loads_beside_machine() || !limits.images)
-        return limits.tier;
+Result<device::Tier> Resident::choose_tier(const Job& job, const device::RunControl& control) {
+    const auto& [program, run] = job;
+    const device::Tier tier = run.chosen_tier(run_.is_looked_at());
+    if (tier == device::Tier::interp || device_.loads_beside_machine() || !program.images)
+        return tier;
     const codegen::Target target = device_.machine_target();
-    const bool is_metered = limits.fuel.has_value();
-    const translate::Code code = TRY(translate::translate(module, {.metered = is_metered}));
-    if (limits.tier == device::Tier::automatic)
-        return limits.images->find(target, is_metered, code) ? limits.tier : device::Tier::interp;
-    TRY(limits.images->get(target, is_metered, limits.control, device_.assembler(target)));
-    if (limits.control.wants_stop()) return Error{"stopped while its machine code was made"};
-    return limits.tier;
+    const bool is_metered = run.limits.fuel.has_value();
+    const translate::Code code =
+        TRY(translate::translate(*program.module, {.metered = is_metered}));
+    if (tier == device::Tier::automatic)
+        return program.images->find(target, is_metered, code) ? tier : device::Tier::interp;
+    TRY(program.images->get(target, is_metered, control, device_.assembler(target)));
+    if (control.wants_stop()) return Error{"stopped while its machine code was made"};
+    return tier;
 }
 
 // What of its ProgramInfo is known by the module comes with it.
 Result<device::Burst> Resident::make_program(Loading& loading) {
-    const auto& [name, module, limits, file] = *loading.wanted;
+    const auto& [wanted, run] = loading.wanted;
     ProgramInfo& info = loading.info;
-    info.name_length = u32(name.size());
-    std::ranges::copy(name, info.name);
-    loading.program = std::make_unique<Program>();
-    Program& program = *loading.program;
-    program.name = name;
-    program.file = file;
-    program.module = module;
-    program.fuel = limits.fuel;
-    BurstOptions options;
-    options.function = "_start";
-    options.stack_slots = limits.stack_slots;
-    options.heap_words = limits.heap_words;
-    options.memory_bytes = limits.memory_bytes;
-    options.fuel = limits.fuel;
-    options.is_watched = options_.is_watched;
-    options.system.mounts = options_.system.mounts;
-    options.system.seed = options_.system.seed;
+    info.name_length = u32(wanted.name.size());
+    std::ranges::copy(wanted.name, info.name);
+    loading.program = std::make_unique<Loaded>();
+    Loaded& program = *loading.program;
+    program.name = wanted.name;
+    program.file = wanted.file;
+    program.module = wanted.module;
+    program.fuel = run.limits.fuel;
+    StoreOptions options = template_options(loading.wanted, device_, loading.control);
     options.tier = loading.tier;
-    options.images = limits.images;
+    options.is_watched = run_.is_watched;
     options.is_for_machine = true;
-    program.made = TRY(make_template(module, options, limits.control, &device_));
+    host::SystemOptions system;
+    system.mounts = run_.system.mounts;
+    system.seed = run_.system.seed;
+    program.made = TRY(make_template(loading.wanted, "_start", options, system));
     Store& store = *program.made.store;
     if (!store.type_of(program.made.func).params.empty() ||
         !store.type_of(program.made.func).results.empty())
@@ -58,9 +55,9 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     burst.stack_slots -= burst.stack_slots % stack_step;
     info.most_frame_slots = TRY(store.most_frame_slots());
     std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
-    const bool spawns_threads = std::ranges::any_of(module->imports, [](const wasm::Import& it) {
-        return it.module == "wasi" && it.name == "thread-spawn";
-    });
+    const bool spawns_threads = std::ranges::any_of(
+        wanted.module->imports,
+        [](const wasm::Import& it) { return it.module == "wasi" && it.name == "thread-spawn"; });
     if (spawns_threads && start && start->kind == wasm::ExternKind::func)
         info.thread_entry = store.entry_of(*start);
     if (!burst.native.empty())
@@ -99,7 +96,7 @@ void Resident::take_in(std::span<Loading* const> all) noexcept {
 
 // Sends it; its number.
 Result<u32> Resident::bring(Loading& loading) {
-    const std::string& name = loading.wanted->name;
+    const std::string& name = loading.wanted.program.name;
     const device::Burst& burst = **loading.made;
     ProgramInfo& info = loading.info;
     const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
@@ -159,14 +156,16 @@ Result<void> Resident::send_program(u32 number, ProgramInfo& info,
     return post(MessageKind::program_end, ProgramNumber{number, 0});
 }
 
-Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
+Result<std::vector<u32>> Resident::load(std::span<const Job> programs) {
     if (is_calling_back()) return Error{"a callback for output cannot load programs"};
     std::vector<Loading> mine;
-    for (const NewProgram& wanted : programs) {
-        if (wanted.name.empty() || wanted.name.size() > max_program_name)
+    for (const Job& wanted : programs) {
+        const std::string& name = wanted.program.name;
+        if (name.empty() || name.size() > max_program_name)
             return Error{format("\"%s\" is no name for a program: it has 1 to %u bytes",
-                                wanted.name.c_str(), max_program_name)};
-        mine.push_back({&wanted, TRY(choose_tier(*wanted.module, wanted.limits))});
+                                name.c_str(), max_program_name)};
+        const device::RunControl control = wanted.run.control();
+        mine.push_back({wanted, control, TRY(choose_tier(wanted, control))});
     }
     {
         std::lock_guard lock(mutex_);
@@ -195,18 +194,13 @@ Result<std::vector<u32>> Resident::load(std::span<const NewProgram> programs) {
         }));
         if (error != 0)
             return Error{format("the machine cannot hold program \"%s\" of %llu KiB: %s",
-                                mine[i].wanted->name.c_str(),
+                                mine[i].wanted.program.name.c_str(),
                                 (unsigned long long)(mine[i].size >> 10),
                                 wasi::to_string(wasi::Errno(error)))};
     }
     return numbers;
 }
 
-Result<u32> Resident::load(const std::string& name,
-                           const std::shared_ptr<const wasm::Module>& module,
-                           const ProgramLimits& limits) {
-    const NewProgram wanted{name, module, limits, name};
-    return TRY(load({&wanted, 1}))[0];
-}
+Result<u32> Resident::load(const Job& program) { return TRY(load({&program, 1}))[0]; }
 
 }  // namespace gpurun::engine

@@ -20,8 +20,9 @@ using wasm::ValType;
 // A call of a host function, with the guest's memory on the device.
 class StagedCall final : public HostCall {
 public:
-    StagedCall(device::WaitingProcess& waiting, u32 number, const HostCallBlock& block)
-        : waiting_(waiting), number_(number), block_(block) {}
+    StagedCall(const device::Device& device, device::WaitingProcess& waiting, u32 number,
+               const HostCallBlock& block)
+        : device_(device), waiting_(waiting), number_(number), block_(block) {}
 
     void set_arguments(const wasm::FuncType& type, std::span<const u32> words) {
         for (ValType param : type.params) {
@@ -33,6 +34,7 @@ public:
     }
     const HostCallBlock& block() const { return block_; }
 
+    const device::Device& device() const override { return device_; }
     u32 process() const override { return number_; }
     std::span<const Value> arguments() const override { return arguments_; }
     u64 memory_size() const override { return block_.memory_size; }
@@ -53,6 +55,7 @@ private:
                             (unsigned long long)block_.memory_size)};
     }
 
+    const device::Device& device_;
     device::WaitingProcess& waiting_;
     u32 number_;
     HostCallBlock block_;
@@ -96,17 +99,15 @@ Result<std::string> stream_bytes(SystemMemory& system, const Node& node) {
 
 }  // namespace
 
-Result<Leavings> harvest(std::unique_ptr<SystemMemory> memory,
-                         std::unique_ptr<host::SystemImage> image) {
-    const SystemHeader header = TRY(read_value<SystemHeader>(*memory, 0));
-    const u64 size = std::min(header.bump, memory->size());
-    return Leavings{TRY(memory->take(size)), std::move(image)};
-}
-
-std::optional<Error> write_back(const Leavings& left, Handle block) {
-    if (block == 0) return std::nullopt;
+Result<Leavings> System::finish(Handle block) {
+    const SystemHeader header = TRY(read_value<SystemHeader>(*memory_, 0));
+    const u64 size = std::min(header.bump, memory_->size());
+    Leavings left{TRY(memory_->take(size)), std::move(image_), {}};
+    memory_.reset();
+    if (block == 0) return left;
     Result<void> written = host::write_back(left.arena.bytes, block, *left.image);
-    return written ? std::nullopt : std::optional(written.error());
+    if (!written) left.files = written.error();
+    return left;
 }
 
 u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
@@ -116,16 +117,17 @@ u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
 }
 
 Result<System> System::make(device::Device& device, const host::SystemOptions& options,
-                            u32 terminals) {
-    System system;
+                            u32 terminals, const Place& place) {
+    System system(device);
     system.image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(options)));
     system.memory_ = TRY(device.make_system(options.arena_size));
     SystemHeader header = system.image_->fresh_header();
     header.terminals = terminals;
+    if (place) TRY(place(header));
     if (system.image_->cold_count() > 0)
         header.size =
             header.base_end + (header.size - header.base_end) / 2 / file_block * file_block;
-    system.next_brought_ = header.size;
+    system.set_aside_ = system.next_brought_ = header.size;
     TRY(system.memory_->write(0, system.image_->bytes()));
     TRY(write_value(*system.memory_, 0, header));
     return system;
@@ -180,7 +182,7 @@ Result<void> System::call_host(device::WaitingProcess& process, const ProcessBlo
     if (me.request_at >= functions.size() || at + sizeof(HostCallBlock) > memory_->size())
         return Error{"system memory is damaged: a call of a host function"};
     const HostFunction& function = functions[me.request_at];
-    StagedCall call(process, me.id, TRY(read_value<HostCallBlock>(*memory_, at)));
+    StagedCall call(*device_, process, me.id, TRY(read_value<HostCallBlock>(*memory_, at)));
     u64 words = 0;
     for (ValType type : function.type.params) words += translate::words_of(type);
     std::vector<u32> arguments(words);

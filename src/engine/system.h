@@ -30,14 +30,8 @@ Result<void> write_value(device::SystemMemory& system, u64 offset, const T& valu
 struct Leavings {
     device::TakenMemory arena;
     std::unique_ptr<host::SystemImage> image;
+    std::optional<Error> files;  // what kept changed files from being written back
 };
-
-// Ends a launch's system memory, however the launch ended: takes what is in use of it.
-Result<Leavings> harvest(std::unique_ptr<device::SystemMemory> memory,
-                         std::unique_ptr<host::SystemImage> image);
-// Writes back what a process, by its block, changed in writable directories. Returns what kept
-// changed files from being written; nothing is to be done for a process without a block.
-std::optional<Error> write_back(const Leavings& left, Handle block);
 
 // Writes a file of a process through to the host (host/write_through.h). Nothing runs meanwhile.
 Result<void> sync_file(device::SystemMemory& memory, Handle process, Handle node,
@@ -53,8 +47,10 @@ u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 class System {
 public:
     // Part of the memory is set aside for the files that are too large to be loaded at the start.
+    // So is what place() takes behind the base of it, which it is given the header for.
+    using Place = std::function<Result<void>(SystemHeader& header)>;
     static Result<System> make(device::Device& device, const host::SystemOptions& options,
-                               u32 terminals = 0);
+                               u32 terminals = 0, const Place& place = {});
 
     device::SystemMemory& memory() { return *memory_; }
     const host::SystemImage& image() const { return *image_; }
@@ -65,16 +61,23 @@ public:
     // Takes away what a process has written, standard output first. What fails, or is not wanted,
     // ends the stream: later writes of the process fail.
     Result<void> drain(u32 process, Handle block, const TakeOutput& take);
-    Result<Leavings> harvest() { return engine::harvest(std::move(memory_), std::move(image_)); }
+    // Ends a launch, however it ended: takes what is in use of the memory, and writes back what the
+    // process of that block changed in writable directories. 0: nothing is written back.
+    Result<Leavings> finish(Handle block);
+    // Where the part begins that is set aside for large files; it goes on to the end.
+    u64 set_aside() const { return set_aside_; }
 
 private:
     Result<void> bring_block(const ProcessBlock& me, u64 at);
     Result<void> call_host(device::WaitingProcess& process, const ProcessBlock& me,
                            std::span<const HostFunction> functions);
 
+    explicit System(device::Device& device) : device_(&device) {}
+
+    device::Device* device_;
     std::unique_ptr<device::SystemMemory> memory_;
     std::unique_ptr<host::SystemImage> image_;
-    u64 next_brought_ = 0;  // byte offset
+    u64 set_aside_ = 0, next_brought_ = 0;  // byte offsets
 };
 
 }  // namespace gpurun::engine

@@ -41,18 +41,25 @@ struct ProcessInput {
     std::shared_ptr<const std::vector<u8>> input;
 };
 
-struct SystemOptions {
+// What a user puts into system memory, the same for all processes of a launch.
+struct SystemContents {
     std::vector<Mount> mounts;
-    std::vector<std::string> arguments, environment;  // the program's name first; "NAME=VALUE"
+    std::vector<std::string> environment;          // "NAME=VALUE"
+    std::shared_ptr<const std::vector<u8>> input;  // all of standard input
+    std::optional<u64> seed;
+    bool keeps_files = false, is_traced = false;
+    u64 output_limit = held_output;
+};
+
+// The same with what one launch needs besides.
+struct SystemOptions : SystemContents {
+    std::vector<std::string> arguments;  // the program's name first
     bool has_numbered_arguments = false;
-    std::optional<std::vector<u8>> input;  // all of standard input, the same for every process
     // One for each process, instead of `arguments`; empty: they are all alike. Only looked at while
     // the image is made.
     std::span<const ProcessInput> inputs;
     u32 process_count = 1;
-    bool is_live = false, keeps_files = false, is_traced = false;
-    u64 output_limit = held_output;
-    std::optional<u64> seed;
+    bool is_live = false;
     u64 arena_size = 0;
     u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those
     u32 debug_capacity = 0;

@@ -75,12 +75,11 @@ std::unique_ptr<device::Device> device() {
 TEST(HostFunction, OneProcess) {
     u32 calls = 0;
     auto where = device();
-    ProgramOptions options;
-    options.limits = options_for(where->info());
-    options.function = "go";
-    options.arguments = {i32(35)};
-    options.host_functions = functions(calls);
-    auto ending = run_program(*where, module(), options, {});
+    engine::Run run;
+    run.function = "go";
+    run.arguments = {"35"};
+    run.functions = functions(calls);
+    auto ending = run_program(*where, {{module()}, run});
     ASSERT_TRUE(ending) << ending.error().to_string();
     ASSERT_EQ(ending->completion.kind, Completion::Kind::returned)
         << ending->completion.to_string();
@@ -92,12 +91,13 @@ TEST(HostFunction, OneProcess) {
 TEST(HostFunction, ManyProcesses) {
     u32 calls = 0;
     auto where = device();
-    BurstJob job;
-    job.module = module();
-    job.options.processes = 1000;
-    job.options.function = "go";
-    job.options.arguments = {"{}"};
-    job.options.host_functions = functions(calls);
+    const Program program{module()};
+    engine::Run run;
+    run.many.processes = 1000;
+    run.function = "go";
+    run.arguments = {"{}"};
+    run.functions = functions(calls);
+    const Job job{program, run};
     auto report = run_burst(*where, {&job, 1}, {});
     ASSERT_TRUE(report) << report.error().to_string();
     for (u32 id = 0; id < 1000; id++) {
@@ -112,12 +112,11 @@ TEST(HostFunction, ManyProcesses) {
 TEST(HostFunction, FailureIsATrap) {
     u32 calls = 0;
     auto where = device();
-    ProgramOptions options;
-    options.limits = options_for(where->info());
-    options.function = "bad";
-    options.arguments = {i32(1)};
-    options.host_functions = functions(calls);
-    auto ending = run_program(*where, module(), options, {});
+    engine::Run run;
+    run.function = "bad";
+    run.arguments = {"1"};
+    run.functions = functions(calls);
+    auto ending = run_program(*where, {{module()}, run});
     ASSERT_TRUE(ending) << ending.error().to_string();
     EXPECT_EQ(ending->completion.kind, Completion::Kind::trapped);
     EXPECT_EQ(ending->completion.to_string(), "a host function failed");
@@ -126,13 +125,15 @@ TEST(HostFunction, FailureIsATrap) {
 TEST(HostFunction, SeveralModulesInOneBurst) {
     u32 calls = 0;
     auto where = device();
-    std::vector<BurstJob> jobs(3);
+    const Program program{module()};
+    engine::Run runs[3];
+    std::vector<Job> jobs;
     for (u32 i = 0; i < 3; i++) {
-        jobs[i].module = module();
-        jobs[i].options.processes = 10 + i;
-        jobs[i].options.function = "go";
-        jobs[i].options.arguments = {std::to_string(i * 100)};
-        jobs[i].options.host_functions = functions(calls);
+        runs[i].many.processes = 10 + i;
+        runs[i].function = "go";
+        runs[i].arguments = {std::to_string(i * 100)};
+        runs[i].functions = functions(calls);
+        jobs.push_back({program, runs[i]});
     }
     auto report = run_burst(*where, jobs, {});
     ASSERT_TRUE(report) << report.error().to_string();

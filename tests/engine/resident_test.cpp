@@ -148,19 +148,19 @@ std::shared_ptr<const wasm::Module> module(const char* text) {
 const char* const nothing = R"((module (memory 3) (data (i32.const 70000) "x")
     (func (export "_start"))))";
 
-ResidentOptions small_options() {
-    ResidentOptions options;
-    options.system.arena_size = u64{256} << 20;
-    options.page_bytes = u64{64} << 20;
-    options.processes = 100;
-    return options;
+Run small_run() {
+    engine::Run run;
+    run.limits.system_bytes = u64{256} << 20;
+    run.machine.memory_bytes = u64{64} << 20;
+    run.machine.processes = 100;
+    return run;
 }
 
 Resident::Deadline soon() { return steady_clock::now() + std::chrono::seconds(20); }
 
 TEST(Resident, LaysOutItsTables) {
     FakeDevice device(behave);
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine) << machine.error().to_string();
     const MachineHeader& header = device.machine;
     EXPECT_EQ(header.process_count, 100u);
@@ -189,9 +189,9 @@ TEST(Resident, BringsProgramsInPieces) {
         }
         return behave(peer, kind, payload);
     });
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine);
-    auto number = (*machine)->load("nothing", module(nothing), {});
+    auto number = (*machine)->load({{module(nothing), "nothing"}, {}});
     ASSERT_TRUE(number) << number.error().to_string();
     EXPECT_EQ(std::string(reinterpret_cast<char*>(info.name), info.name_length), "nothing");
     EXPECT_EQ(blob.size(), info.code_bytes + info.template_words * 4 + info.template_bytes);
@@ -202,7 +202,7 @@ TEST(Resident, BringsProgramsInPieces) {
     EXPECT_GT(info.most_frame_slots, 0u);
     EXPECT_EQ(info.thread_entry, 0u);
     EXPECT_GE(pieces, 2u);
-    EXPECT_FALSE((*machine)->load("nothing", module(nothing), {}));
+    EXPECT_FALSE((*machine)->load({{module(nothing), "nothing"}, {}}));
 }
 
 TEST(Resident, KnowsWhereThreadsBegin) {
@@ -211,14 +211,15 @@ TEST(Resident, KnowsWhereThreadsBegin) {
         if (kind == MessageKind::program) info = as<ProgramInfo>(payload);
         return behave(peer, kind, payload);
     });
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine);
-    auto number = (*machine)->load("threads", module(R"((module
+    const Program threads{module(R"((module
         (import "wasi" "thread-spawn" (func (param i32) (result i32)))
         (import "env" "memory" (memory 1 4 shared))
         (func (export "wasi_thread_start") (param i32 i32))
         (func (export "_start"))))"),
-                                   {});
+                          "threads"};
+    auto number = (*machine)->load({threads, {}});
     ASSERT_TRUE(number) << number.error().to_string();
     EXPECT_GT(info.thread_entry, 0u);
     EXPECT_EQ(info.memory_bytes, 1u << 16);
@@ -226,22 +227,22 @@ TEST(Resident, KnowsWhereThreadsBegin) {
 
 TEST(Resident, ProcessesComeAndGo) {
     FakeDevice device(behave);
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
     Resident& machine = **made;
-    const u32 program = *machine.load("nothing", module(nothing), {});
+    const u32 program = *machine.load({{module(nothing), "nothing"}, {}});
     EXPECT_TRUE(*machine.wait_idle(soon()));
     for (u32 i = 0; i < 10'000; i++) {
-        SpawnOptions options;
-        options.arguments.assign(i % 7, "a");
-        ASSERT_TRUE(machine.spawn(program, options));
+        engine::Run run;
+        run.arguments.assign(i % 7, "a");
+        ASSERT_TRUE(machine.spawn(program, run));
     }
     for (u32 i = 0; i < 10'000; i++) {
         auto ended = machine.next_ending(soon());
         ASSERT_TRUE(ended && *ended) << i;
         ASSERT_EQ((*ended)->request, i);
         ASSERT_EQ((*ended)->pid, i + 100);
-        ASSERT_EQ((*ended)->code, i % 7);
+        ASSERT_EQ((*ended)->code, 1 + i % 7);  // its name comes first
     }
     EXPECT_TRUE(*machine.wait_idle(soon()));
     EXPECT_GT(machine.ping()->count(), 0);
@@ -253,14 +254,14 @@ TEST(Resident, ProcessesComeAndGo) {
 
 TEST(Resident, NumbersOfStreamsAreUsedAgain) {
     FakeDevice device(behave);
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
     Resident& machine = **made;
-    const u32 program = *machine.load("nothing", module(nothing), {});
+    const u32 program = *machine.load({{module(nothing), "nothing"}, {}});
     for (u32 i = 0; i < 3 * max_host_streams; i++) {
         std::string taken;
-        SpawnOptions options;
-        options.arguments = {std::to_string(i)};
+        engine::Run run;
+        run.program_name = std::to_string(i);
         auto stream = machine.open_output(
             [&](std::string_view bytes) -> Result<bool> {
                 taken += bytes;
@@ -268,8 +269,7 @@ TEST(Resident, NumbersOfStreamsAreUsedAgain) {
             },
             Resident::Use::once);
         ASSERT_TRUE(stream) << i;
-        options.streams[1] = *stream;
-        ASSERT_TRUE(machine.spawn(program, options));
+        ASSERT_TRUE(machine.spawn(program, run, {std::nullopt, *stream}));
         ASSERT_TRUE(machine.next_ending(soon()));
         ASSERT_EQ(taken, std::to_string(i) + '\0');
     }
@@ -302,15 +302,14 @@ TEST(Resident, InputHasCredit) {
             default: return behave(peer, kind, payload);
         }
     });
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
     Resident& machine = **made;
-    const u32 program = *machine.load("nothing", module(nothing), {});
+    const u32 program = *machine.load({{module(nothing), "nothing"}, {}});
     std::vector<u8> input(1'000'000);
     for (usize i = 0; i < input.size(); i++) input[i] = u8(i * 7 + i / 1000);
-    SpawnOptions options;
-    options.streams[0] = *machine.open_input(input, Resident::Use::once);
-    ASSERT_TRUE(machine.spawn(program, options));
+    const u32 number = *machine.open_input(input, Resident::Use::once);
+    ASSERT_TRUE(machine.spawn(program, {}, {number}));
     const auto end = soon();
     while (!has_ended && steady_clock::now() < *end) std::this_thread::yield();
     ASSERT_TRUE(has_ended);
@@ -326,10 +325,10 @@ TEST(Resident, IsLaunchedAgainWhereItParks) {
         behave(peer, kind, payload);
         return ++messages % 5 != 0;  // parks after every fifth
     });
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
     Resident& machine = **made;
-    const u32 program = *machine.load("nothing", module(nothing), {});
+    const u32 program = *machine.load({{module(nothing), "nothing"}, {}});
     for (u32 i = 0; i < 100; i++) {
         ASSERT_TRUE(machine.spawn(program, {}));
         auto ended = machine.next_ending(soon());
@@ -381,27 +380,33 @@ private:
     std::unique_ptr<device::Device> cpu_ = std::move(*device::open_device("cpu"));
 };
 
+struct Wanted {
+    Program program;
+    engine::Run run;
+    operator Job() const { return {program, run}; }
+};
+
 // Goes round a loop so often.
-NewProgram loop_program(const std::string& name, u32 rounds, device::Tier tier) {
+Wanted loop_program(const std::string& name, u32 rounds, device::Tier tier) {
     const std::string text =
         "(module (memory 1) (func (export \"_start\") (local i32)"
         "  (local.set 0 (i32.const " +
         std::to_string(rounds) +
         "))"
         "  (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))";
-    NewProgram program{name, module(text.c_str()), {}};
-    program.limits.tier = tier;
-    program.limits.images = std::make_shared<Images>(program.module);
-    return program;
+    Wanted wanted{{module(text.c_str()), name}, {}};
+    wanted.program.images = std::make_shared<Images>(wanted.program.module);
+    wanted.run.tier = tier;
+    return wanted;
 }
 
 TEST(Resident, ParksForMachineCode) {
     ParkingDevice device;
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine) << machine.error().to_string();
     auto load = [&](const char* name, u32 rounds, device::Tier tier) {
-        const NewProgram program = loop_program(name, rounds, tier);
-        auto number = (*machine)->load(name, program.module, program.limits);
+        const Wanted program = loop_program(name, rounds, tier);
+        auto number = (*machine)->load(program);
         EXPECT_TRUE(number) << number.error().to_string();
         return number ? *number : 0;
     };
@@ -428,18 +433,22 @@ TEST(Resident, ParksForMachineCode) {
 
 TEST(Resident, ParksOnceForSeveral) {
     ParkingDevice device;
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine) << machine.error().to_string();
     auto programs = [&](const std::string& name) {
-        std::vector<NewProgram> all;
+        std::vector<Wanted> all;
         for (u32 i = 0; i < 3; i++)
             all.push_back(loop_program(name + std::to_string(i), 2000 + i, device::Tier::native));
         all.push_back(loop_program(name + "interpreted", 1000, device::Tier::interp));
         return all;
     };
+    auto jobs = [](const std::vector<Wanted>& all) {
+        return std::vector<Job>(all.begin(), all.end());
+    };
     // Before the launch, and while a process runs.
     for (u32 launches : {1u, 2u}) {
-        auto numbers = (*machine)->load(programs(std::to_string(launches) + "-"));
+        const std::vector<Wanted> all = programs(std::to_string(launches) + "-");
+        auto numbers = (*machine)->load(jobs(all));
         ASSERT_TRUE(numbers) << numbers.error().to_string();
         EXPECT_EQ(device.loaded, 3 * launches);
         EXPECT_EQ((*machine)->stats().launches, launches);
@@ -452,10 +461,10 @@ TEST(Resident, ParksOnceForSeveral) {
         EXPECT_EQ((*ending)->ending, Ending::exited);
     }
     // Of several that cannot be loaded none is.
-    std::vector<NewProgram> wrong = programs("3-");
-    wrong[1].module = module("(module (func (export \"_start\") (param i32)))");
-    wrong[1].limits.images = std::make_shared<Images>(wrong[1].module);
-    EXPECT_FALSE((*machine)->load(wrong));
+    std::vector<Wanted> wrong = programs("3-");
+    wrong[1].program.module = module("(module (func (export \"_start\") (param i32)))");
+    wrong[1].program.images = std::make_shared<Images>(wrong[1].program.module);
+    EXPECT_FALSE((*machine)->load(jobs(wrong)));
     EXPECT_EQ((*machine)->name_of(8), "");
     EXPECT_TRUE((*machine)->ping());
     EXPECT_TRUE((*machine)->stop());
@@ -466,7 +475,7 @@ TEST(Resident, ParksOnceForSeveral) {
 TEST(Resident, ParksOnceForSeveralThreads) {
     constexpr u32 threads = 4;
     ParkingDevice device;
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine) << machine.error().to_string();
     ASSERT_TRUE((*machine)->ping());
     EXPECT_EQ((*machine)->stats().launches, 1u);
@@ -474,9 +483,8 @@ TEST(Resident, ParksOnceForSeveralThreads) {
     std::vector<std::thread> loaders;
     for (u32 i = 0; i < threads; i++)
         loaders.emplace_back([&, i] {
-            const NewProgram program =
-                loop_program(std::to_string(i), 2000 + i, device::Tier::native);
-            auto number = (*machine)->load(program.name, program.module, program.limits);
+            const Wanted program = loop_program(std::to_string(i), 2000 + i, device::Tier::native);
+            auto number = (*machine)->load(program);
             ASSERT_TRUE(number) << number.error().to_string();
             EXPECT_TRUE((*machine)->spawn(*number, {}));
         });
@@ -494,7 +502,7 @@ TEST(Resident, ParksOnceForSeveralThreads) {
 
 TEST(Resident, StopsWhileProgramsAreLoaded) {
     ParkingDevice device;
-    auto machine = Resident::make(device, small_options());
+    auto machine = Resident::make(device, small_run());
     ASSERT_TRUE(machine) << machine.error().to_string();
     ASSERT_TRUE((*machine)->ping());
     device.while_loading = milliseconds(20);
@@ -503,9 +511,9 @@ TEST(Resident, StopsWhileProgramsAreLoaded) {
     for (u32 i = 0; i < 3; i++)
         loaders.emplace_back([&, i] {
             for (u32 k = 0; k < 1000 && refused == 0; k++) {
-                const NewProgram program = loop_program(std::to_string(i) + "-" + std::to_string(k),
-                                                        1000, device::Tier::native);
-                if (!(*machine)->load(program.name, program.module, program.limits)) refused++;
+                const Wanted program = loop_program(std::to_string(i) + "-" + std::to_string(k),
+                                                    1000, device::Tier::native);
+                if (!(*machine)->load(program)) refused++;
             }
         });
     std::this_thread::sleep_for(milliseconds(200));
@@ -521,20 +529,20 @@ TEST(Resident, ASlowDeviceLosesNothing) {
             std::this_thread::sleep_for(milliseconds(2));
         return behave(peer, kind, payload);
     });
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
     Resident& machine = **made;
-    const u32 program = *machine.load("nothing", module(nothing), {});
-    SpawnOptions options;
-    options.arguments.assign(1, std::string(20'000, 'x'));
+    const u32 program = *machine.load({{module(nothing), "nothing"}, {}});
+    engine::Run run;
+    run.program_name = std::string(20'000, 'x');
     std::atomic<u64> bytes = 0;
-    options.streams[1] = *machine.open_output(
+    const u32 output = *machine.open_output(
         [&](std::string_view taken) -> Result<bool> {
             bytes += taken.size();
             return true;
         },
         Resident::Use::always);
-    for (u32 i = 0; i < 500; i++) ASSERT_TRUE(machine.spawn(program, options));
+    for (u32 i = 0; i < 500; i++) ASSERT_TRUE(machine.spawn(program, run, {std::nullopt, output}));
     for (u32 i = 0; i < 500; i++) {
         auto ended = machine.next_ending(soon());
         ASSERT_TRUE(ended && *ended && (*ended)->request == i) << i;
@@ -551,9 +559,9 @@ TEST(Resident, WhatTheMachineRefusesIsAnEnding) {
             behave(peer, kind, payload);
         return true;
     });
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
-    const u32 program = *(*made)->load("nothing", module(nothing), {});
+    const u32 program = *(*made)->load({{module(nothing), "nothing"}, {}});
     ASSERT_TRUE((*made)->spawn(program, {}));
     auto ended = (*made)->next_ending(soon());
     ASSERT_TRUE(ended && *ended);
@@ -582,9 +590,9 @@ TEST(Resident, LiesAreErrors) {
             lie(peer);
             return true;
         });
-        auto made = Resident::make(device, small_options());
+        auto made = Resident::make(device, small_run());
         ASSERT_TRUE(made);
-        const u32 program = *(*made)->load("nothing", module(nothing), {});
+        const u32 program = *(*made)->load({{module(nothing), "nothing"}, {}});
         EXPECT_FALSE((*made)->ping()) << &lie - lies;
         EXPECT_FALSE((*made)->spawn(program, {}));
         EXPECT_FALSE((*made)->next_ending(soon()));
@@ -611,9 +619,9 @@ TEST(Resident, NumbersAreChecked) {
         }
         return behave(peer, kind, payload);
     });
-    auto made = Resident::make(device, small_options());
+    auto made = Resident::make(device, small_run());
     ASSERT_TRUE(made);
-    const u32 program = *(*made)->load("nothing", module(nothing), {});
+    const u32 program = *(*made)->load({{module(nothing), "nothing"}, {}});
     ASSERT_TRUE((*made)->spawn(program, {}));
     auto ended = (*made)->next_ending(soon());
     ASSERT_TRUE(ended && *ended);
@@ -641,12 +649,12 @@ TEST(Resident, ShownProcessesAreChecked) {
             }
             return behave(peer, kind, payload);
         });
-        ResidentOptions options = small_options();
-        if (is_dumped) options.dump = folder.path() / "dump";
-        auto made = Resident::make(device, options);
+        engine::Run run = small_run();
+        if (is_dumped) run.dump = folder.path() / "dump";
+        auto made = Resident::make(device, run);
         ASSERT_TRUE(made);
         EXPECT_EQ(device.machine.shows_faults, u32(is_dumped));
-        const u32 program = *(*made)->load("nothing", module(nothing), {});
+        const u32 program = *(*made)->load({{module(nothing), "nothing"}, {}});
         ASSERT_TRUE((*made)->spawn(program, {}));
         const auto end = soon();
         while (answers < 2 && steady_clock::now() < *end) std::this_thread::yield();

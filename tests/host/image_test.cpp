@@ -109,7 +109,7 @@ TEST(Image, Header) {
     options.arguments = {"prog", "", "{}"};
     options.environment = {"A=1", "B="};
     options.has_numbered_arguments = true;
-    options.input = bytes_of(pattern(5000));
+    options.input = shared_bytes(pattern(5000));
     options.process_count = 77;
     options.keeps_files = true;
     options.arena_size = 1 << 20;
@@ -152,7 +152,7 @@ TEST(Image, InputThatIsNotThere) {
     SystemOptions options;
     options.arena_size = 1 << 20;
     EXPECT_EQ(make_image(options).fresh_header().stdin_node, 0u);
-    options.input.emplace();
+    options.input = shared_bytes("");
     EXPECT_NE(make_image(options).fresh_header().stdin_node, 0u);
     options.input.reset();
     options.is_live = true;

@@ -10,7 +10,6 @@
 namespace gpurun::test {
 namespace {
 
-using engine::BurstJob;
 using engine::BurstReport;
 
 struct Program {
@@ -185,18 +184,18 @@ Result<std::vector<std::string>> endings(device::Device& device, const Program& 
                                          u32 processes, bool is_watched, u32 stack_slots) {
     const std::string text = program.wat ? program.wat : far_locals();
     text::Assembled assembled = TRY(text::assemble(text, program.name));
-    BurstJob job{TRY(wasm::load(std::move(assembled.bytes))), {}};
-    job.options.processes = processes;
-    job.options.function = "run";
-    job.options.arguments = {"{}"};
-    job.options.stack_slots = stack_slots;
-    job.options.memory_bytes = 8 << 16;
-    job.options.heap_words = 4096;
-    job.options.is_watched = is_watched;
-    job.options.system.arena_size = 8 << 20;
-    // One more than there are, so that no argument is 0: loops count down to it.
-    for (u32 i = 0; i < processes; i++)
-        job.options.own_arguments.push_back({std::to_string(i + 1)});
+    const engine::Program made{TRY(wasm::load(std::move(assembled.bytes)))};
+    engine::Run run;
+    run.function = "run";
+    run.arguments = {"{}"};
+    run.many.processes = processes;
+    run.many.first_number = 1;  // so that no argument is 0: loops count down to it
+    run.limits.stack_slots = stack_slots;
+    run.limits.memory_bytes = 8 << 16;
+    run.limits.heap_words = 4096;
+    run.limits.system_bytes = 8 << 20;
+    run.is_watched = is_watched;
+    const engine::Job job{made, run};
     BurstReport report = TRY(engine::run_burst(device, {&job, 1}, {}));
     std::vector<std::string> found;
     for (u32 i = 0; i < processes; i++) found.push_back(ending(report, i));

@@ -25,12 +25,12 @@ struct Came {
     u64 launches = 0;
 };
 
-engine::ResidentOptions small_machine() {
-    engine::ResidentOptions options;
-    options.system.arena_size = 24 << 20;
-    options.page_bytes = 96 << 20;
-    options.processes = 64;
-    return options;
+engine::Run small_machine() {
+    engine::Run run;
+    run.limits.system_bytes = 24 << 20;
+    run.machine.memory_bytes = 96 << 20;
+    run.machine.processes = 64;
+    return run;
 }
 
 std::string describe(const engine::ProcessEnding& ending) {
@@ -44,10 +44,10 @@ Result<Came> run(device::Device& device, const Modules& modules, const std::stri
                  std::vector<std::string> arguments, device::Tier tier = device::Tier::interp) {
     std::unique_ptr<Resident> machine = TRY(Resident::make(device, small_machine()));
     std::map<std::string, u32> programs;
-    engine::ProgramLimits limits;
-    limits.tier = tier;
+    engine::Run run;
+    run.tier = tier;
     for (const auto& [key, module] : modules)
-        programs[key] = TRY(machine->load(key, module, limits));
+        programs[key] = TRY(machine->load({{module, key}, run}));
     Came came;
     const u32 output = TRY(machine->open_output(
         [&](std::string_view bytes) -> Result<bool> {
@@ -55,12 +55,9 @@ Result<Came> run(device::Device& device, const Modules& modules, const std::stri
             return true;
         },
         Resident::Use::always));
-    engine::SpawnOptions options;
-    arguments.insert(arguments.begin(), name);
-    options.arguments = arguments;
-    options.environment = {"NAME=value"};
-    options.streams[1] = options.streams[2] = output;
-    const u32 request = TRY(machine->spawn(programs[name], options));
+    run.arguments = std::move(arguments);
+    run.system.environment = {"NAME=value"};
+    const u32 request = TRY(machine->spawn(programs[name], run, {std::nullopt, output, output}));
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     std::optional<engine::ProcessEnding> ending = TRY(machine->next_ending(limit));
     if (!ending) return Error{"it does not end; so far: " + came.output};
@@ -221,7 +218,7 @@ TEST(ResidentOnLanes, ManyEndAtOnce) {
         LanesDevice device(shape.lanes, shape.warps, shape.seed);
         auto machine = Resident::make(device, small_machine());
         ASSERT_TRUE(machine.ok()) << machine.error().to_string();
-        auto program = (*machine)->load("spins", spins, {});
+        auto program = (*machine)->load({{spins, "spins"}, {}});
         ASSERT_TRUE(program.ok()) << program.error().to_string();
         const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
         std::map<std::string, u32> endings;
@@ -273,11 +270,11 @@ TEST(ResidentOnLanes, ShowsTraps) {
         std::filesystem::path(testing::TempDir()) / "gpurun-lanes-dumps";
     constexpr u32 processes = 7;
     auto dump = [&](device::Device& device, const std::string& name) {
-        engine::ResidentOptions options = small_machine();
+        engine::Run options = small_machine();
         options.dump = folder / name;
         auto machine = Resident::make(device, options);
         ASSERT_TRUE(machine.ok()) << machine.error().to_string();
-        auto program = (*machine)->load("traps", assembled(traps), {});
+        auto program = (*machine)->load({{assembled(traps), "traps"}, {}});
         ASSERT_TRUE(program.ok()) << program.error().to_string();
         for (u32 i = 0; i < processes; i++) ASSERT_TRUE((*machine)->spawn(*program, {}).ok());
         const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
@@ -316,11 +313,11 @@ TEST(ResidentOnLanes, IsProfiled) {
         (func (export "_start") (call $spin))))");
     for (const Shape& shape : shapes) {
         LanesDevice device(shape.lanes, shape.warps, shape.seed);
-        engine::ResidentOptions options = small_machine();
+        engine::Run options = small_machine();
         options.is_profiled = true;
         auto machine = Resident::make(device, options);
         ASSERT_TRUE(machine.ok()) << machine.error().to_string();
-        auto program = (*machine)->load("spins", spins, {});
+        auto program = (*machine)->load({{spins, "spins"}, {}});
         ASSERT_TRUE(program.ok()) << program.error().to_string();
         for (u32 i = 0; i < 9; i++) ASSERT_TRUE((*machine)->spawn(*program, {}).ok());
         const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);

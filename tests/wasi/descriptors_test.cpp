@@ -124,7 +124,7 @@ TEST_F(Descriptors, Fdstat) {
 
 TEST_F(Descriptors, Streams) {
     std::string text = "some input";
-    options.input = std::vector<u8>(text.begin(), text.end());
+    options.input = std::make_shared<std::vector<u8>>(text.begin(), text.end());
     Caller& g = guest();
     Caller::Fdstat stat{};
     for (u32 fd : {0u, 1u, 2u}) {

@@ -75,7 +75,7 @@ TEST_F(Calls, InputsOfItsOwn) {
                                               {102, {"p"}, shared_bytes("")},
                                               {103, {"p", "last"}, shared_bytes(large)}};
     options.arguments = {"not", "these"};
-    options.input = bytes_of("of all");
+    options.input = std::make_shared<std::vector<u8>>(bytes_of("of all"));
     options.inputs = inputs;
     options.process_count = u32(inputs.size());
     const std::string expected[] = {"first", "of all", "", large};

@@ -1,0 +1,140 @@
+// What a user asked for: a program, and how to run it. Whoever reads a user's options fills both in
+// once; a process alone, many of them and machines take them as they are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/beside.h"
+#include "engine/store.h"
+#include "engine/system.h"
+#include "host/console.h"
+#include "host/image.h"
+
+namespace gpurun::engine {
+
+// A module with what belongs to it.
+struct Program {
+    std::shared_ptr<const wasm::Module> module;
+    std::string name = {};
+    std::shared_ptr<Images> images = {};  // its machine code
+    std::string file = {};                // where the module came from, for dumps
+};
+
+// What each process may have. Nothing: what suits the device and how many processes there are.
+struct Limits {
+    std::optional<u32> stack_slots, heap_words;
+    std::optional<u64> memory_bytes, fuel;
+    std::optional<u64> system_bytes;  // system memory of the whole launch
+};
+
+// Where standard streams lead, if not to SystemContents::input. Output that nobody takes is kept
+// for whoever asks how a process ended.
+struct Streams {
+    bool are_inherited = false;          // they are this program's own, live
+    decltype(host::Streams::read) read;  // brings input when a process asks for it
+    TakeOutput write;                    // takes output; that of many once all have ended
+
+    // Returns which of them are terminals, as host::Streams has it.
+    u32 terminals(bool has_input) const;
+};
+
+// How many processes there are beside each other, and what one has of its own.
+struct Many {
+    struct Own {
+        std::vector<std::string> arguments;            // after those of all
+        std::shared_ptr<const std::vector<u8>> input;  // nothing: that of all
+        std::optional<u32> number;                     // nothing: by its place
+    };
+    u32 processes = 0;     // 0: one, which has the device to itself
+    std::vector<Own> own;  // of each, or empty
+    u32 first_number = 0;  // what the first is told that it is
+    u32 spoilt = ~u32{0};  // the process whose watch must fail, to test that
+
+    bool is_asked_for() const { return processes > 0 || !own.empty(); }
+    u32 count() const { return own.empty() ? std::max(processes, 1u) : u32(own.size()); }
+    u32 number_of(u32 process) const;
+};
+
+// What a machine has. 0: what suits the device.
+struct MachineLimits {
+    u64 memory_bytes = 0;               // for programs and processes
+    u32 processes = 0, threads = 0;     // at once
+    u32 share = 100;                    // percent of the time that lanes may be busy
+    std::chrono::microseconds spin{0};  // before the host sleeps, for short latencies
+};
+
+// How a program is to be run. Each mode looks at what concerns it.
+struct Run {
+    std::string function = "_start";
+    std::vector<std::string> arguments;       // of the program, or values of the function
+    std::optional<std::string> program_name;  // what the program sees; nothing: its own
+    host::SystemContents system;
+    std::vector<HostFunction> functions;  // not on machines
+    Limits limits;
+    Streams streams;
+    device::Tier tier = device::Tier::interp;
+    Many many;
+    MachineLimits machine;
+    u32 priority = normal_priority;  // of a process on a machine
+    // Who may stop it.
+    std::shared_ptr<const std::atomic<bool>> stop;
+    std::optional<double> timeout;  // seconds
+    // What is shown of it.
+    std::function<void(const std::string& line)> take_line;  // takes what guests note
+    std::optional<std::string> dump;                         // a folder for states of what traps
+    bool is_profiled = false, is_watched = false;
+
+    bool is_program() const { return function == "_start"; }
+    bool is_stopped() const { return stop && *stop; }
+    // Returns who may stop what is made ready for it.
+    device::RunControl stop_control() const;
+    // Returns who may stop the run, with its time limit, if it begins now.
+    device::RunControl control() const;
+    bool is_looked_at() const { return dump || is_profiled; }
+    // Returns the tier that processes run by. What is looked at closely, by this run or by that of
+    // a machine, is interpreted unless somebody wants it otherwise: machine code keeps no variables
+    // that are not needed any more, and parks at few places.
+    device::Tier chosen_tier(bool is_looked_at) const;
+};
+
+// A program with its run. Both belong to whoever asks for it.
+struct Job {
+    const Program& program;
+    const Run& run;
+};
+
+// Returns the pattern with a number for each {}.
+std::string with_number(const std::string& pattern, u32 number);
+// Returns what a program sees as its arguments, its name first. If a function other than _start is
+// called, the name is all it sees.
+std::vector<std::string> program_arguments(const Job& job);
+// Returns the values that the function of one process is called with. An Error: it is not there, or
+// takes others.
+Result<std::vector<Value>> function_values(const Job& job);
+// Makes the folder for dumps, if some are wanted.
+Result<std::optional<DumpFolder>> dump_folder(const Job& job);
+
+// Returns how a store is made for a job; `fitting` is what suits the device.
+StoreOptions store_options(StoreOptions fitting, const Job& job, const device::RunControl& control);
+// Returns how system memory is made for a run: of `fitting` bytes, if the user does not say.
+host::SystemOptions system_options(u64 fitting, const Run& run, const device::RunControl& control);
+
+// Makes the device ready, and has body(control) run a job to its end. Returns stopped() if the job
+// was stopped before it began. Time limits are the processes' own: what has to be made ready for
+// them does not count.
+template <class Body, class Stopped>
+auto run_controlled(device::Device& device, device::Mode mode, const Run& run, Body body,
+                    Stopped stopped) -> decltype(body(device::RunControl())) {
+    TRY(prepare(device, mode, run.stop_control()));
+    const device::RunControl control = run.control();
+    if (control.wants_stop()) return stopped();
+    auto ended = body(control);
+    if (!ended && control.wants_stop()) return stopped();
+    return ended;
+}
+
+}  // namespace gpurun::engine
