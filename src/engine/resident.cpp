@@ -215,14 +215,30 @@ Result<void> Resident::stop() {
     }
     // Whoever loads programs has seen it by then, or will.
     std::lock_guard turn(loading_);
-    const bool is_parked = machine_ && !failure_;
+    // Files are written back however it ended, unless something still runs there.
+    Result<bool> is_parked = guarded([&] { return await_park(); });
     machine_.reset();
-    // Where it failed there is nothing to be written back, and nobody may have heard of it yet.
-    Result<void> written = is_parked ? write_back() : Result<void>();
+    Result<void> written;
+    if (!is_parked)
+        written = is_parked.error();
+    else if (*is_parked)
+        written = guarded([&] { return write_back(); });
     if (failure_) written = *failure_;
     system_.reset();
     pages_.reset();
     return written;
+}
+
+// Waits until nothing runs any more. Returns false if there is no machine or it does not park.
+Result<bool> Resident::await_park() {
+    if (!machine_) return false;
+    const auto give_up = steady_clock::now() + park_patience;
+    for (;;) {
+        const u32 bell = mailbox_->bell();
+        if (TRY(machine_->has_parked())) return true;
+        if (steady_clock::now() > give_up) return false;
+        TRY(machine_->wait(bell, give_up));
+    }
 }
 
 // The device's memory is the host's to read now.

@@ -217,6 +217,7 @@ private:
     Result<void> close(u32 number, Stream& stream);
     void fail(Error error) noexcept;
     bool is_calling_back() const;
+    Result<bool> await_park();
     Result<void> write_back();
     // `ready` is asked with the lock held. An Error: the machine is gone.
     template <class Ready>

@@ -1,4 +1,5 @@
-// One description of a run means the same for a process alone, for many and on a machine.
+// One description of a run means the same for a process alone, for many and on a machine; and
+// whatever ends a machine, its files are written back.
 #include "engine/run.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "engine/burst.h"
 #include "engine/program.h"
@@ -155,6 +157,33 @@ TEST_F(OneRun, IsStoppedInAllModes) {
     EXPECT_EQ(many->of(0).kind, Completion::Kind::stopped);
     EXPECT_FALSE(Resident::make(*device_, run_));
     EXPECT_EQ(take_made(), "");
+}
+
+// A callback for input fails the machine once the guest has made its file.
+TEST_F(OneRun, FilesComeBackFromAMachineThatFailed) {
+    auto machine = Resident::make(*device_, run_);
+    ASSERT_TRUE(machine) << machine.error().to_string();
+    auto number = (*machine)->load({program_, run_});
+    ASSERT_TRUE(number) << number.error().to_string();
+    std::atomic<bool> has_written = false;
+    Resident::Ends ends;
+    ends[1] = *(*machine)->open_output(
+        [&](std::string_view) -> Result<bool> {
+            has_written = true;
+            has_written.notify_all();
+            return true;
+        },
+        Resident::Use::once);
+    ends[0] = *(*machine)->open_input(
+        [&](usize, auto, auto) -> Result<host::Streams::Input> {
+            has_written.wait(false);
+            throw std::runtime_error("no input");
+        },
+        Resident::Use::once);
+    ASSERT_TRUE((*machine)->spawn(*number, run_, ends));
+    EXPECT_FALSE((*machine)->next_ending(soon()));
+    EXPECT_FALSE((*machine)->stop());
+    EXPECT_EQ(take_made(), "made");
 }
 
 TEST(Run, NumbersItsProcesses) {
