@@ -40,17 +40,23 @@ public:
         guard_.join();
         threads_.reserve(warps_);
         running_.store(warps_, std::memory_order_relaxed);
+        launch_.store(preparing, std::memory_order_relaxed);
         for (u32 warp = 0; warp < warps_; warp++) {
             Result<std::thread> thread = start_thread("of the machine", [this, warp] {
-                run_(params_, warp, stack_limit());
+                launch_.wait(preparing, std::memory_order_acquire);
+                if (launch_.load(std::memory_order_acquire) == complete)
+                    run_(params_, warp, stack_limit());
                 leave(1);
             });
             if (!thread) {
-                take_back(warps_ - warp);
+                tell(abandoned);
+                leave(warps_ - warp);
+                guard_.join();
                 return thread.error();
             }
             threads_.push_back(std::move(*thread));
         }
+        tell(complete);
         return {};
     }
 
@@ -121,12 +127,12 @@ private:
             rt::ring_bell(&mailbox_->bell);
     }
 
-    // Parks those warps of a launch that have begun.
-    void take_back(u32 missing) {
-        const u32 stop = __atomic_exchange_n(&mailbox_->stop, stop_park, __ATOMIC_ACQ_REL);
-        leave(missing);
-        guard_.join();
-        __atomic_store_n(&mailbox_->stop, stop, __ATOMIC_RELEASE);
+    // Tells threads of warps what became of their launch. All warps run or none does: those of half
+    // a launch would wait for the others, and count as parked in the next one.
+    enum Launch : u32 { preparing, complete, abandoned };
+    void tell(Launch what) {
+        launch_.store(what, std::memory_order_release);
+        launch_.notify_all();
     }
 
     std::unique_ptr<PagedMailbox> mailbox_;
@@ -138,6 +144,7 @@ private:
     std::chrono::microseconds spin_{0};
     std::atomic<bool> is_woken_ = false;
     std::atomic<u32> running_ = 0;  // warps
+    std::atomic<u32> launch_ = preparing;
     JoinGuard guard_{threads_};
 };
 
