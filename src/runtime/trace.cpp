@@ -28,7 +28,8 @@ void keep_text(const Call& call, u32 address, u32 length, TracedCall& traced) {
     // Ends: a failed exchange means that another's succeeded.
     u64 number = load_relaxed(&system.debug_count);
     for (;;) {
-        if (number - load_shared(&system.debug_taken) >= system.debug_capacity) {
+        // Less than nothing is taken where `number` is old: then the exchange fails.
+        if (s64(number - load_shared(&system.debug_taken)) >= s64(system.debug_capacity)) {
             fetch_add(&system.debug_dropped, u64{1});
             return nullptr;
         }

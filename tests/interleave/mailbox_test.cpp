@@ -17,6 +17,7 @@ struct Mailed {
     Handle node;
     Descriptor output;
     u32 error;
+    u32 noted;  // processes that have left all their records
 
     void begin(u32 processes) {
         m.begin(processes);
@@ -230,6 +231,97 @@ EXPLORING_TEST(Mailbox, OutputComesBeforeTheEnd) {
           Scenario<Mailed>{.begin = [](Mailed& s) { begin_output(s, 0); },
                            .actors = {serve, write_and_end},
                            .at_end = all_came_in_order<false>,
+                           .watched = offsetof(Mailed, node)},
+          interrupted(1), {.preemptions = 1});
+}
+
+// ---- the ring of records -----------------------------------------------------------
+
+void begin_records(Mailed& s, u32 capacity) {
+    s.begin(3);
+    s.m.system.debug = take_block(s.m.machine().nobody(), capacity * sizeof(DebugRecord));
+    s.m.system.debug_capacity = capacity;
+}
+// Leaves a record of process i once there is room for one, as a traced call does.
+void leave_record(Mailed& s, u32 i, u32 code) {
+    auto has_room = [&] {
+        bool has = false;
+        s.m.call(i, [&](Call& call) {
+            has = has_room_for_records(call);
+            return Outcome::next;
+        });
+        return has;
+    };
+    while (!has_room()) pause();
+    note_ending(s.m.process_of(i), s.m.processes[i].pid, {u32(Ending::trapped), code, code, code});
+}
+// The last one to be done parks the machine, behind the records of all.
+template <u32 processes>
+void have_noted(Mailed& s) {
+    release_fence();
+    if (fetch_add(&s.noted, 1) + 1 != processes) return;
+    acquire_fence();
+    store_mapped(&s.box.stop, u32{stop_park});
+}
+// Returns how many records were sent. Each is whole; those of a process are in their order.
+u32 sent_records(Mailed& s) {
+    u64 head = 0;
+    u32 count = 0, last[SmallMachine::entries] = {};
+    for (;; count++) {
+        const RingNext next = s.next(head, s.box.out_tail);
+        if (next.state == RingState::empty) return count;
+        REQUIRE(next.state == RingState::message && next.what.kind == MessageKind::record);
+        DebugRecord record;
+        ChildEnding ended;
+        std::memcpy(&record, s.box.out_ring + next.at, sizeof record);
+        std::memcpy(&ended, record.text, sizeof ended);
+        REQUIRE(record.kind == DebugKind::ended && record.turn == count + 1);
+        REQUIRE(ended.trap_pc == ended.code && ended.program == ended.code);
+        const u32 process = record.process - SmallMachine::entries;
+        REQUIRE(process < SmallMachine::entries && ended.code == ++last[process]);
+        head = next.head;
+    }
+}
+template <u32 expected>
+void no_record_is_lost(Mailed& s) {
+    REQUIRE(s.m.system.debug_dropped == 0);
+    REQUIRE(sent_records(s) == expected);
+}
+EXPLORING_TEST(Mailbox, BringsRecords) {
+    check("a process leaves two records, there is room for one, interrupted twice",
+          Scenario<Mailed>{.begin = [](Mailed& s) { begin_records(s, 1); },
+                           .actors = {serve,
+                                      [](Mailed& s) {
+                                          leave_record(s, 2, 1);
+                                          leave_record(s, 2, 2);
+                                          have_noted<1>(s);
+                                      }},
+                           .at_end = no_record_is_lost<2>,
+                           .watched = offsetof(Mailed, node)},
+          interrupted(2));
+    auto second = [](Mailed& s) {
+        leave_record(s, 2, 1);
+        have_noted<2>(s);
+    };
+    auto third = [](Mailed& s) {
+        leave_record(s, 3, 1);
+        have_noted<2>(s);
+    };
+    check("two processes leave a record, there is room for both, interrupted twice, then once",
+          Scenario<Mailed>{.begin = [](Mailed& s) { begin_records(s, 2); },
+                           .actors = {serve, second, third},
+                           .at_end = no_record_is_lost<2>,
+                           .watched = offsetof(Mailed, node)},
+          interrupted(2), {.preemptions = 1});
+    // Who saw room for a record may find that another has taken it.
+    check("two processes leave a record, there is room for one, interrupted once",
+          Scenario<Mailed>{.begin = [](Mailed& s) { begin_records(s, 1); },
+                           .actors = {serve, second, third},
+                           .at_end =
+                               [](Mailed& s) {
+                                   REQUIRE(s.m.system.debug_dropped <= 1);
+                                   REQUIRE(sent_records(s) + s.m.system.debug_dropped == 2);
+                               },
                            .watched = offsetof(Mailed, node)},
           interrupted(1), {.preemptions = 1});
 }
