@@ -197,8 +197,9 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
             TRY(run_beside([found, assemble] { assemble(found->image); }, control));
         return is_done ? found : nullptr;
     }
-    if (!row) begin(target, is_metered, false, std::move(assemble));
     for (;;) {
+        // There is none, or another who waited for it has given it up.
+        if (!made_->row(target, is_metered)) begin(target, is_metered, false, assemble);
         row = made_->row(target, is_metered);
         if (row->found && !row->job) return row->found;
         if (row->problem) return *row->problem;
