@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "codegen/codegen.h"
 #include "codegen/target.h"
@@ -15,6 +17,7 @@
 #include <llvm/ExecutionEngine/Orc/MemoryMapper.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
@@ -110,13 +113,32 @@ constexpr const char* library_functions[] = {
     "memcpy", "memmove", "memset", "ceil",      "ceilf",      "floor",     "floorf",    "trunc",
     "truncf", "rint",    "rintf",  "nearbyint", "nearbyintf", "roundeven", "roundevenf"};
 
+// Runs ORC's tasks in the thread that waits for them, one after another. ORC's own dispatcher
+// starts a thread for each, which nothing can be done about if there is none; its other one runs a
+// task inside the task that wants it, so that many pieces take much stack.
+class TaskQueue final : public llvm::orc::TaskDispatcher {
+public:
+    void dispatch(std::unique_ptr<llvm::orc::Task> task) override {
+        tasks_.push_back(std::move(task));
+        if (std::exchange(is_running_, true)) return;
+        for (; !tasks_.empty(); tasks_.pop_front()) tasks_.front()->run();
+        is_running_ = false;
+    }
+    void shutdown() override {}
+
+private:
+    std::deque<std::unique_ptr<llvm::orc::Task>> tasks_;
+    bool is_running_ = false;
+};
+
 class HostImage final : public LoadedImage {
 public:
     static Result<std::shared_ptr<const LoadedImage>> make(const Image& image,
                                                            std::span<const Symbol> symbols) {
         begin_llvm();
         auto made = std::make_shared<HostImage>();
-        auto control = llvm::orc::SelfExecutorProcessControl::Create();
+        auto control =
+            llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<TaskQueue>());
         if (!control) return llvm_error("cannot load machine code", control.takeError());
         made->session_ = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
         std::string problems;

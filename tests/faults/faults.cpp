@@ -27,7 +27,12 @@ std::atomic<Kind> armed_kind = Kind::count;
 std::atomic<u64> armed_number = 0, calls = 0, failed = 0;
 std::atomic<How> armed_how = How::once;
 std::atomic<s64> live = 0;
-thread_local u32 off = 0;
+// How many Offs a thread has: of each kind, and of all.
+struct Offs {
+    u32 of[u32(Kind::count) + 1] = {};
+    bool has(Kind kind) const { return of[u32(kind)] + of[u32(Kind::count)] > 0; }
+};
+thread_local Offs offs;
 
 // LLVM is built without exceptions: what is not there for it ends the program (codegen/target.h).
 struct Range {
@@ -98,13 +103,13 @@ bool is_partial() { return armed_how == How::partial; }
 struct Begun {
     void* (*function)(void*);
     void* argument;
-    u32 off;
+    Offs offs;
 };
 
 void* begin(void* given) {
     const Begun begun = *static_cast<Begun*>(given);
     std::free(given);
-    off = begun.off;
+    offs = begun.offs;
     return begun.function(begun.argument);
 }
 
@@ -135,23 +140,21 @@ Seen disarm() {
 }
 
 bool fails(Kind kind, bool is_transfer) {
-    if (armed_kind != kind || off > 0) return false;
+    if (armed_kind != kind || offs.has(kind)) return false;
     if (!is_transfer && (is_interrupted() || is_partial())) return false;
     const u64 call = ++calls, number = armed_number;
     if (number == 0 || call < number) return false;
     if (call > number && armed_how != How::lasting) return false;
     if (kind == Kind::allocation) {
-        off++;
-        const bool is_skipped = is_in_llvm();
-        off--;
-        if (is_skipped) return false;
+        const Off off;
+        if (is_in_llvm()) return false;
     }
     failed++;
     return true;
 }
 
-Off::Off() { off++; }
-Off::~Off() { off--; }
+Off::Off(Kind kind) : kind_(kind) { offs.of[u32(kind)]++; }
+Off::~Off() { offs.of[u32(kind_)]--; }
 
 s64 live_blocks() { return live; }
 
@@ -206,7 +209,7 @@ void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noe
 
 // ---- compiling ---------------------------------------------------------------------
 
-// By the linker's --wrap: nothing is counted as long as LLVM is at work.
+// By the linker's --wrap: allocations are not counted as long as LLVM is at work.
 #define COMPILE "_ZN6gpurun7codegen7compileERKNS_4wasm6ModuleERKNS_9translate4CodeERKNS0_7OptionsE"
 #define LOAD                                             \
     "_ZN6gpurun7codegen4loadERKNS0_5ImageESt4spanIKNS0_" \
@@ -220,7 +223,7 @@ Result<Image> wrapped_compile(const wasm::Module& module, const translate::Code&
                               const Options& options) __asm__("__wrap_" COMPILE);
 Result<Image> wrapped_compile(const wasm::Module& module, const translate::Code& code,
                               const Options& options) {
-    const faults::Off off;
+    const faults::Off off(faults::Kind::allocation);
     return real_compile(module, code, options);
 }
 
@@ -230,7 +233,7 @@ Loaded real_load(const Image& image,
 Loaded wrapped_load(const Image& image,
                     std::span<const LoadedImage::Symbol> symbols) __asm__("__wrap_" LOAD);
 Loaded wrapped_load(const Image& image, std::span<const LoadedImage::Symbol> symbols) {
-    const faults::Off off;
+    const faults::Off off(faults::Kind::allocation);
     return real_load(image, symbols);
 }
 
@@ -252,7 +255,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
                    void* argument) noexcept {
     if (faults::fails(Kind::thread)) return EAGAIN;
     auto* begun = static_cast<faults::Begun*>(std::malloc(sizeof(faults::Begun)));
-    *begun = {function, argument, faults::off};
+    *begun = {function, argument, faults::offs};
     auto* create = __interceptor_pthread_create;
     if (!create) create = NEXT(pthread_create);
     const int error = create(thread, attributes, faults::begin, begun);

@@ -39,12 +39,16 @@ Seen disarm();
 // interrupted or partial.
 bool fails(Kind kind, bool is_transfer = false);
 
-// While there is one, calls of this thread and of threads that it starts are not counted.
+// While there is one, calls of this thread and of threads that it starts are not counted: those of
+// a kind, or all.
 class Off {
 public:
-    Off();
+    explicit Off(Kind kind = Kind::count);
     ~Off();
     Off(const Off&) = delete;
+
+private:
+    const Kind kind_;
 };
 
 // Blocks of memory that operator new made and that are still there.
