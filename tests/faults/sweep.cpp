@@ -1,4 +1,4 @@
-// One point after another. A crash or a hang says at which one.
+// One point after another. A crash says at which one; the watch sees to hangs.
 #include "sweep.h"
 
 #include <dirent.h>
@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "watch.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #include <sanitizer/lsan_interface.h>
@@ -23,16 +25,16 @@
 namespace gpurun::faults {
 namespace {
 
-constexpr unsigned patience = 60;  // seconds for a point
-char here[256];                    // where a signal finds us
+constexpr double patience = 60;  // seconds for a run
+char here[256];                  // where a signal finds us
 
 void say_where(int signal) {
-    static const char text[] = "\na fault of the host ended or stopped the run: ";
+    static const char text[] = "\na fault of the host ended the run: ";
     (void)!::write(2, text, sizeof text - 1);
     (void)!::write(2, here, std::strlen(here));
     (void)!::write(2, "\n", 1);
     ::signal(signal, SIG_DFL);
-    raise(signal == SIGALRM ? SIGABRT : signal);
+    raise(signal);
 }
 
 usize entries(const char* folder) {
@@ -68,14 +70,14 @@ struct Tally {
 class Sweep {
 public:
     Sweep(const Mode& mode, Kind kind, u64 most) : mode_(mode), kind_(kind), most_(most) {
-        for (int number : {SIGALRM, SIGSEGV, SIGABRT, SIGBUS, SIGFPE}) ::signal(number, say_where);
+        for (int number : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE}) ::signal(number, say_where);
     }
 
     void run() {
         // Twice: what is made once is there then.
         for (int i = 0; i < 2; i++)
             if (!try_well()) return;
-        tasks_ = threads(1);
+        tasks_ = threads(2);  // this one and the watch
         for (How how : ways(kind_)) {
             Seen seen = try_point({kind_, 0, how});
             const u64 calls = seen.calls, step = calls / most_ + (calls % most_ != 0);
@@ -116,9 +118,9 @@ private:
     Outcome watched(const Plan& plan, Seen& seen) {
         std::snprintf(here, sizeof here, "%s, %s %llu, %s", mode_.name, name_of(plan.kind),
                       (unsigned long long)plan.number, name_of(plan.how));
-        alarm(patience);
+        watch_.begin(here);
         Outcome outcome = mode_.run(folder_, plan, seen);
-        alarm(0);
+        watch_.end();
         return outcome;
     }
 
@@ -171,6 +173,7 @@ private:
     usize tasks_ = 0;
     Folder folder_;
     Tally tally_;
+    Watch watch_{patience};
 };
 
 }  // namespace
