@@ -32,16 +32,17 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
                      "asking for the device's name"));
     info.name = name;
     info.driver = format("%d.%d", driver.version / 1000, driver.version % 1000 / 10);
-    auto attribute = [&](cuda::Attribute which) {
+    auto attribute = [&](cuda::Attribute which) -> Result<u32> {
         int value = 0;
-        driver.device_attribute(&value, which, device);
+        TRY(driver.check(driver.device_attribute(&value, which, device),
+                         "asking for the device's attributes"));
         return u32(value);
     };
-    info.capability = attribute(cuda::attribute_capability_major) * 10 +
-                      attribute(cuda::attribute_capability_minor);
-    info.multiprocessors = attribute(cuda::attribute_multiprocessors);
-    info.lanes = info.multiprocessors * attribute(cuda::attribute_lanes_per_multiprocessor);
-    info.has_watchdog = attribute(cuda::attribute_kernel_timeout) != 0;
+    info.capability = TRY(attribute(cuda::attribute_capability_major)) * 10 +
+                      TRY(attribute(cuda::attribute_capability_minor));
+    info.multiprocessors = TRY(attribute(cuda::attribute_multiprocessors));
+    info.lanes = info.multiprocessors * TRY(attribute(cuda::attribute_lanes_per_multiprocessor));
+    info.has_watchdog = TRY(attribute(cuda::attribute_kernel_timeout)) != 0;
     usize total = 0;
     TRY(driver.check(driver.device_memory(&total, device), "asking for the device's memory"));
     info.memory_total = info.memory_free = total;
