@@ -264,6 +264,7 @@ Result<SystemImage> ImageBuilder::build() {
     header.environment_count = u32(options_.environment.size());
     header.environment_bytes =
         TRY(place_strings(options_.environment, "the environment", header.environment));
+    image_.write_listener_ = options_.write_listener;
     TRY(add_mounts(header));
     TRY(add_input(header));
     TRY(add_inputs(header));
@@ -422,7 +423,7 @@ Result<void> ImageBuilder::fill(Directory& directory) {
         if (mount.is_writable) {
             std::string shown = mount.host_path + "/" + directory.path;
             shown.pop_back();
-            TRY(recover(directory.file.get(), shown));
+            TRY(recover(directory.file.get(), shown, options_.write_listener));
             names = list_names(directory.file.get());
             if (!names) names.emplace();
         }

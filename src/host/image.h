@@ -65,6 +65,8 @@ struct SystemOptions : SystemContents {
     u32 debug_capacity = 0;
     // Asked before each file is read: then the image is given up with an Error.
     std::function<bool()> is_cancelled = {};
+    WriteListener write_listener =
+        {};  // of files that are written back, also those of an earlier run
 };
 
 // What the host knew of a node of the base when it was loaded.
@@ -105,6 +107,9 @@ public:
     // One launch has one thread that writes.
     WrittenThrough& written() const { return *written_; }
 
+    // Who is told how far writing back is.
+    const WriteListener& write_listener() const { return write_listener_; }
+
     // What the tool may want to warn about.
     u32 skipped_names() const { return skipped_names_; }  // names and links that are not UTF-8
     u32 unreadable() const { return unreadable_; }        // files and directories
@@ -130,6 +135,7 @@ private:
     u32 skipped_names_ = 0, unreadable_ = 0;
     std::unique_ptr<ColdFiles> cold_;
     std::unique_ptr<WrittenThrough> written_;
+    WriteListener write_listener_;
 };
 
 }  // namespace gpurun::host

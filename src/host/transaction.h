@@ -9,10 +9,10 @@
 //   3. The manifest lists what is to be done, a row for each name. It and all that was staged are
 //      synced; then it is renamed from `manifest.new` to `manifest`. From then on the change is
 //      finished, until then it is undone by emptying the folder.
-//   4. The rows are carried out in their order: new names are given, then old ones are removed,
-//   then
-//      those names are given that something of another kind had. A name is given by a rename, so a
-//      row is done exactly if what it stages is gone; carrying a row out again is harmless.
+//   4. The rows are carried out: new names are given, then old ones are removed, then those names
+//      are given that something of another kind had. Many rows of a kind are shared among threads,
+//      which mostly wait for the file system. A name is given by a rename, so a row is done exactly
+//      if what it stages is gone; carrying a row out again is harmless.
 //   5. The changed directories are synced, then manifest and folder are removed.
 //
 // Each row says what its name is expected to lead to. Where it leads to something else, somebody
@@ -33,6 +33,7 @@
 #include "base/ints.h"
 #include "base/result.h"
 #include "host/files.h"
+#include "host/write_progress.h"
 
 namespace gpurun::host {
 
@@ -40,6 +41,7 @@ namespace gpurun::host {
 inline constexpr const char* staging_name = ".gpu-run-transaction";
 
 inline constexpr usize few_files = 32;  // are synced one by one, more of them all at once
+inline constexpr u32 writers = 16;      // threads for more: they wait for the disk most of the time
 
 // By what a file or a symbolic link is recognised as unchanged.
 struct Identity {
@@ -68,6 +70,7 @@ struct Row {
 class Problems {
 public:
     void add(std::string message);
+    void add(const Problems& more);
     u64 count() const { return count_; }
     Result<void> result() const;  // an Error that names them
 
@@ -81,7 +84,8 @@ class Transaction {
 public:
     // Locks the directory, after those who have it locked now; finishes or undoes what a killed
     // process left there, with a note. `shown` is what messages call the directory.
-    static Result<Transaction> begin(int directory, std::string shown);
+    static Result<Transaction> begin(int directory, std::string shown,
+                                     const WriteListener& listener = {});
     Transaction(Transaction&&) = default;
     Transaction& operator=(Transaction&&) = delete;
     ~Transaction();  // undoes what was not committed
@@ -95,8 +99,9 @@ public:
     // Carries the rows out (`is_synced`: what they place was synced by itself), whole even if this
     // process is killed meanwhile. What cannot be done is a problem, and keeps the rows after it
     // from removing anything. False: there was some; that others changed a file is a problem that
-    // loses nothing. More rows may follow later.
-    bool commit(const std::vector<Row>& rows, bool is_synced, Problems& problems);
+    // loses nothing. More rows may follow later. `progress` has a step added for each name.
+    bool commit(const std::vector<Row>& rows, bool is_synced, Problems& problems,
+                WriteProgress* progress = nullptr);
 
 private:
     Transaction(int directory, std::string shown, File folder, const struct stat& before)
@@ -117,7 +122,7 @@ private:
 
 // Finishes or undoes, with a note, what a killed process left in a directory. Does nothing if there
 // is no staging folder. An Error: it is there and cannot be dealt with.
-Result<void> recover(int directory, const std::string& shown);
+Result<void> recover(int directory, const std::string& shown, const WriteListener& listener = {});
 
 // A manifest's text, and back: an Error for whatever could not have been written by us.
 std::string manifest_of(const std::vector<Row>& rows);

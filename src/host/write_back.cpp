@@ -10,10 +10,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/format.h"
+#include "base/threads.h"
 #include "host/harvest.h"
 #include "host/maker.h"
 #include "host/transaction.h"
@@ -38,8 +40,8 @@ public:
     const std::string& shown() const { return shown_; }
     int directory() const { return directory_.get(); }
 
-    Result<void> begin() {
-        transaction_.emplace(TRY(Transaction::begin(directory_.get(), shown_)));
+    Result<void> begin(const WriteListener& listener) {
+        transaction_.emplace(TRY(Transaction::begin(directory_.get(), shown_, listener)));
         return {};
     }
     Transaction* transaction() { return transaction_ ? &*transaction_ : nullptr; }
@@ -67,25 +69,40 @@ struct Group {
 // Stages what a group of changes makes, and lists what gives it its names.
 class Planner {
 public:
-    Planner(Arena arena, const SystemImage& image, bool syncs, Group& group, Problems& problems)
+    Planner(Arena arena, const SystemImage& image, bool syncs, Group& group, Problems& problems,
+            WriteProgress& progress)
         : maker_(arena, image, syncs),
           arena_(arena),
           image_(image),
           group_(group),
           site_(*group.site),
-          problems_(problems) {}
+          problems_(problems),
+          progress_(progress) {}
 
     void stage();
     void remove();
     void keep_times(const std::vector<Change>& directories);
 
 private:
-    void stage(const Change& change);
-    Result<void> stage(const Change& change, int folder, const std::string& name);
+    // What is staged, and where.
+    struct Item {
+        const Change* change;
+        const std::string*
+            outer;   // the new directory that it is in, in the staging folder; or null
+        u64 number;  // without one
+        std::optional<Error> problem = {};
+
+        std::string name() const {
+            return outer ? std::string(split_path(change->path).second) : staged_name(number);
+        }
+    };
+    std::optional<Item> plan(const Change& change);
+    void stage(std::span<Item> items) const;
+    Result<void> stage(const Item& item, int folder) const;
+    void finish(const Item& item);
     void add_row(const Change& change, u64 number);
     Expected expected(const std::string& path, Handle base) const;
     bool is_written(const Change& change) const;
-    int staged_directory(const std::string& path);
     void fail(const Change& change, const char* what, const std::string& why) {
         problems_.add(format("cannot %s '%s' in '%s': %s", what, group_.path(change).c_str(),
                              site_.shown().c_str(), why.c_str()));
@@ -97,57 +114,74 @@ private:
     Group& group_;
     Site& site_;
     Problems& problems_;
+    WriteProgress& progress_;
 
     // New directories: where they are in the staging folder, or "": they are not to be made.
     std::unordered_map<std::string_view, std::string> staged_;
     std::unordered_set<std::string_view> replaced_;  // names of what was of another kind
-    File place_;                                     // the staged directory that was opened last
-    std::string place_path_;
 };
 
-int Planner::staged_directory(const std::string& path) {
-    if (!place_ || place_path_ != path) {
-        place_ = open_directory(site_.transaction()->folder(), path);
-        place_path_ = path;
-    }
-    return place_.get();
-}
-
+// Makes new directories, then what is in them and all else: that does not depend on each other, and
+// is shared among threads if there is much of it.
 void Planner::stage() {
-    std::vector<const Change*> directories;
+    std::vector<Item> directories, items;
     for (const Change* change : group_.changes) {
-        if (is_removal(*change) || is_written(*change)) continue;
-        stage(*change);
-        if (change->kind == ChangeKind::make_directory) directories.push_back(change);
+        if (is_removal(*change)) continue;
+        if (is_written(*change)) {
+            progress_.add(WriteProgress::steps_of_file);
+            continue;
+        }
+        std::optional<Item> item = plan(*change);
+        if (!item) continue;
+        if (change->kind != ChangeKind::make_directory) {
+            items.push_back(*std::move(item));
+            continue;
+        }
+        stage({&*item, 1});
+        finish(*item);
+        if (!item->problem) directories.push_back(*std::move(item));
     }
-    for (auto change = directories.rbegin(); change != directories.rend(); ++change) {
-        const std::string& place = staged_[(*change)->path];
-        if (place.empty()) continue;
-        if (int directory = staged_directory(place); directory >= 0)
-            maker_.finish_directory(**change, directory);
+    share_pieces(items.size(), few_files, writers, [&](usize begin, usize end) {
+        stage(std::span(items).subspan(begin, end - begin));
+    });
+    for (const Item& item : items) finish(item);
+    share_pieces(directories.size(), few_files, writers, [&](usize begin, usize end) {
+        for (usize i = begin; i < end; i++) {
+            const Change& change = *directories[i].change;
+            File directory =
+                open_directory(site_.transaction()->folder(), staged_.find(change.path)->second);
+            if (directory) maker_.finish_directory(change, directory.get());
+        }
+    });
+}
+
+// What is in a new directory is staged in it; the rest under a number, and it gets a row. Returns
+// nothing for what is in a directory that could not be made.
+std::optional<Planner::Item> Planner::plan(const Change& change) {
+    if (change.kind == ChangeKind::make_directory) staged_[change.path];
+    auto outer = staged_.find(split_path(change.path).first);
+    if (outer == staged_.end()) return Item{&change, nullptr, site_.transaction()->next_number()};
+    if (outer->second.empty()) return std::nullopt;  // told already
+    return Item{&change, &outer->second, 0};
+}
+
+void Planner::stage(std::span<Item> items) const {
+    File outer;
+    const std::string* opened = nullptr;  // the directory that was opened last
+    for (Item& item : items) {
+        if (item.outer && (!outer || opened != item.outer))
+            outer = open_directory(site_.transaction()->folder(), *item.outer);
+        if (item.outer) opened = item.outer;
+        const int folder = item.outer ? outer.get() : site_.transaction()->folder();
+        Result<void> made = folder < 0 ? Error{reason(errno)} : stage(item, folder);
+        if (!made) item.problem = made.error();
+        progress_.add(item.outer ? WriteProgress::steps_of_file : 1);
     }
 }
 
-// What is in a new directory is staged in it; the rest under a number, and it gets a row.
-void Planner::stage(const Change& change) {
-    auto [folder, name] = split_path(change.path);
-    const bool is_directory = change.kind == ChangeKind::make_directory;
-    if (is_directory) staged_[change.path];
-    auto outer = staged_.find(folder);
-    if (outer != staged_.end() && outer->second.empty()) return;  // told already
-    const bool is_inner = outer != staged_.end();
-    u64 number = is_inner ? 0 : site_.transaction()->next_number();
-    std::string staged = is_inner ? std::string(name) : staged_name(number);
-    int directory = is_inner ? staged_directory(outer->second) : site_.transaction()->folder();
-    Result<void> made = directory < 0 ? Error{reason(errno)} : stage(change, directory, staged);
-    if (!made)
-        return fail(change, change.kind == ChangeKind::write_file ? "write" : "make",
-                    made.error().to_string());
-    if (is_directory) staged_[change.path] = is_inner ? outer->second + "/" + staged : staged;
-    if (!is_inner) add_row(change, number);
-}
-
-Result<void> Planner::stage(const Change& change, int folder, const std::string& name) {
+Result<void> Planner::stage(const Item& item, int folder) const {
+    const Change& change = *item.change;
+    const std::string name = item.name();
     TRY(maker_.check_name(change));
     switch (change.kind) {
         case ChangeKind::write_file: return maker_.make_file(change, folder, name);
@@ -156,6 +190,16 @@ Result<void> Planner::stage(const Change& change, int folder, const std::string&
     }
     if (mkdirat(folder, name.c_str(), 0777) != 0) return Error{reason(errno)};
     return {};
+}
+
+void Planner::finish(const Item& item) {
+    const Change& change = *item.change;
+    if (item.problem)
+        return fail(change, change.kind == ChangeKind::write_file ? "write" : "make",
+                    item.problem->to_string());
+    if (change.kind == ChangeKind::make_directory)
+        staged_[change.path] = item.outer ? *item.outer + "/" + item.name() : item.name();
+    if (!item.outer) add_row(change, item.number);
 }
 
 // What a name leads to unless others have changed it: what was written through, or the base's.
@@ -190,17 +234,19 @@ void Planner::add_row(const Change& change, u64 number) {
 }
 
 // After stage(): a name that something of another kind gets is not removed by a row of its own.
+// Files come before the directories that they are in.
 void Planner::remove() {
-    for (const Change* change : group_.changes) {
-        if (!is_removal(*change) || replaced_.contains(change->path)) continue;
-        Row row{Row::Kind::remove_directory, group_.path(*change)};
-        if (change->kind == ChangeKind::remove_file) {
-            row.kind = Row::Kind::remove;
-            row.expected = expected(change->path, change->node);
-            if (row.expected.kind != Expected::Kind::file) continue;
+    for (ChangeKind kind : {ChangeKind::remove_file, ChangeKind::remove_directory})
+        for (const Change* change : group_.changes) {
+            if (change->kind != kind || replaced_.contains(change->path)) continue;
+            Row row{Row::Kind::remove_directory, group_.path(*change)};
+            if (kind == ChangeKind::remove_file) {
+                row.kind = Row::Kind::remove;
+                row.expected = expected(change->path, change->node);
+                if (row.expected.kind != Expected::Kind::file) continue;
+            }
+            site_.removed.push_back(std::move(row));
         }
-        site_.removed.push_back(std::move(row));
-    }
 }
 
 // Directories that nobody else has changed get the times that they have for the process.
@@ -419,14 +465,15 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
     std::vector<std::unique_ptr<Site>>& sites = divider.sites;
     std::ranges::sort(sites, {}, [](const auto& site) { return site->order(); });
     for (const auto& site : sites)
-        if (Result<void> begun = site->begin(); !begun)
+        if (Result<void> begun = site->begin(image.write_listener()); !begun)
             problems.add(format("cannot write back to '%s': %s", site->shown().c_str(),
                                 begun.error().message.c_str()));
     std::erase_if(divider.groups, [](const Group& group) { return !group.site->transaction(); });
     // Few files are synced one by one: a file system as a whole may have much to sync of others.
     const bool syncs = all.size() <= few_files;
+    WriteProgress progress(image.write_listener(), all.size());
     for (Group& group : divider.groups) {
-        Planner planner(arena, image, syncs, group, problems);
+        Planner planner(arena, image, syncs, group, problems, progress);
         planner.stage();
         planner.remove();
         planner.keep_times(directories);
@@ -435,7 +482,7 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
     auto commit = [&](Site& site, std::initializer_list<std::vector<Row>*> lists) {
         std::vector<Row> rows;
         for (std::vector<Row>* list : lists) std::ranges::move(*list, std::back_inserter(rows));
-        may_remove &= site.transaction()->commit(rows, syncs, problems);
+        may_remove &= site.transaction()->commit(rows, syncs, problems, &progress);
     };
     std::erase_if(sites, [](const auto& site) { return !site->transaction(); });
     // A file may have gone from one site to another, so of several all have their new names first.

@@ -9,6 +9,10 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <thread>
+
+#include "base/format.h"
 #include "base/notes.h"
 #include "host/harvest.h"
 #include "tree.h"
@@ -433,6 +437,126 @@ TEST_F(Recovery, WaitsForTheLiving) {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
     EXPECT_FALSE(fs::exists(folder / host::staging_name));
+}
+
+// ---- many ----------------------------------------------------------------------------
+
+// As many as are shared among threads, of every kind of row.
+struct Many : testing::Test {
+    static constexpr u32 count = 600;
+    Folder folder{fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()};
+    std::vector<std::pair<u64, u64>> told;  // of progress
+    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<Guest> guest;
+
+    static std::string in(const char* what, u32 i) {
+        return format("w/d%u/%s%03u", i % 5, what, i);
+    }
+    SystemOptions options() {
+        SystemOptions made = options_for(folder);
+        made.write_listener = [this](u64 done, u64 all) { told.emplace_back(done, all); };
+        return made;
+    }
+    void SetUp() override {
+        for (u32 i = 0; i < count; i++) {
+            folder.write(in("changed", i), "before");
+            folder.write(in("removed", i), "removed");
+            folder.write(in("renamed", i), std::to_string(i));
+        }
+        folder.write("w/directory/file", "");
+        folder.write("w/file", "");
+        image = std::make_unique<SystemImage>(make_image(options()));
+        guest = std::make_unique<Guest>(*image);
+        for (u32 i = 0; i < count; i++) {
+            guest->change(in("changed", i), "after " + std::to_string(i));
+            guest->remove(in("removed", i));
+            guest->rename(in("renamed", i), in("name", i));
+            guest->add(in("new", i), guest->file("new"));
+        }
+        guest->add("w/tree", guest->make(NodeKind::directory));
+        for (u32 i = 0; i < count; i++)
+            guest->add(format("w/tree/%u", i), guest->file(std::to_string(i)));
+        guest->remove("w/directory");
+        guest->add("w/directory", guest->file("is a file"));
+        guest->remove("w/file");
+        guest->add("w/file", guest->make(NodeKind::directory));
+        guest->add("w/file/in", guest->file("in a directory"));
+    }
+    Tree wanted() { return guest->tree(guest->own_root(0), image.get()); }
+    void expect_told() {
+        ASSERT_GE(told.size(), 2u);
+        const u64 all = told.back().second;
+        EXPECT_GT(all, u64{count});
+        EXPECT_EQ(told.front(), std::pair(u64{0}, all));
+        EXPECT_EQ(told.back(), std::pair(all, all));
+        EXPECT_TRUE(std::ranges::is_sorted(told));
+    }
+};
+
+TEST_F(Many, AreWritten) {
+    EXPECT_EQ(write_back(*guest, *image), "");
+    EXPECT_EQ(folder.tree(), wanted());
+    expect_told();
+}
+
+// Problems come in the order of the files, whichever thread met them.
+TEST_F(Many, Conflicts) {
+    Tree expected = wanted();
+    for (u32 i = 0; i < count; i += 50) {
+        folder.write(in("changed", i), "host's own");
+        expected[in("changed", i)] = "=host's own";
+        expected[in("changed", i) + ".gpu-run-conflict-1"] = "=after " + std::to_string(i);
+    }
+    std::string message = write_back(*guest, *image);
+    EXPECT_THAT(message, HasSubstr("; and 7 more"));
+    std::vector<usize> places;
+    for (u32 i = 0; i < count; i += 50)
+        if (usize at = message.find("'" + in("changed", i) + "' in"); at != message.npos)
+            places.push_back(at);
+    EXPECT_EQ(places.size(), 5u) << message;
+    EXPECT_TRUE(std::ranges::is_sorted(places)) << message;
+    EXPECT_EQ(folder.tree(), expected);
+}
+
+// Where a name cannot be given, nothing is removed, nor is anything lost.
+TEST_F(Many, NamesThatCannotBeGiven) {
+    for (const char* name : {"w", "w/d0", "w/d2", "w/d3", "w/d4"})
+        chmod((folder / name).c_str(), 0777);
+    chmod((folder / "w/d1").c_str(), 0555);
+    {
+        Unprivileged user(folder);
+        EXPECT_THAT(write_back(*guest, *image), HasSubstr("cannot write 'd1/changed001' in"));
+    }
+    chmod((folder / "w/d1").c_str(), 0755);
+    for (u32 i = 0; i < count; i++) {
+        const bool is_written = i % 5 != 1;
+        EXPECT_TRUE(fs::exists(folder / in("removed", i)));
+        EXPECT_EQ(fs::exists(folder / in("new", i)), is_written);
+        EXPECT_EQ(fs::exists(folder / format("w/new%03u.gpu-run-conflict-1", i)), !is_written);
+        EXPECT_EQ(read_file(folder / in("renamed", i)), std::to_string(i));
+    }
+    EXPECT_TRUE(fs::is_directory(folder / "w/directory"));
+}
+
+TEST_F(Many, AreRecovered) {
+    pid_t child = fork();
+    if (child == 0) {
+        // Ends when the first file has a name that only a manifest gives it.
+        std::thread killer([&] {
+            while (!fs::exists(folder / in("new", 0))) {
+            }
+            kill(getpid(), SIGKILL);
+        });
+        killer.detach();
+        write_back(*guest, *image);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    Notes notes;
+    make_image(options());
+    EXPECT_EQ(folder.tree(), wanted());
+    if (!notes.text.empty()) expect_told();
 }
 
 // ---- kills ---------------------------------------------------------------------------

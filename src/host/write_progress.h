@@ -1,0 +1,35 @@
+// Counts what has been written back to the host, and tells whoever wants to know.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+#include "base/ints.h"
+
+namespace gpurun::host {
+
+// Is told how many files of how many have been written back: first 0, then about ten times a second
+// by whatever thread has written one, last all. One call at a time.
+using WriteListener = std::function<void(u64 done, u64 all)>;
+
+class WriteProgress {
+public:
+    WriteProgress(const WriteListener& listener, u64 files);
+    WriteProgress(const WriteProgress&) = delete;
+    WriteProgress& operator=(const WriteProgress&) = delete;
+    ~WriteProgress();
+
+    // A file that is new or changed takes two steps: it is staged, then it gets its name.
+    static constexpr u64 steps_of_file = 2;
+    void add(u64 steps);
+
+private:
+    const WriteListener& listener_;
+    const u64 files_;
+    std::atomic<u64> steps_ = 0;
+    std::atomic<s64> told_;  // when: ns
+    std::mutex mutex_;       // of calls
+};
+
+}  // namespace gpurun::host
