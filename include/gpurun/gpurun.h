@@ -294,6 +294,13 @@ GPURUN_API void gpurun_config_set_seed(gpurun_config* config, uint64_t seed);
 GPURUN_API void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop);
 /** Keeps what processes changed in writable directories for gpurun_result_file_count(). */
 GPURUN_API void gpurun_config_keep_files(gpurun_config* config, bool is_kept);
+/** How many files of how many have been written back. */
+typedef void (*gpurun_progress)(void* data, uint64_t done, uint64_t all);
+/** Tells `progress` how far writing back changed files is, be it those that an interrupted run
+ * left: when it begins (`done` is 0), about ten times a second, and when it ends (`done` is `all`).
+ * Calls come one at a time, from whatever thread writes. NULL: nobody is told. */
+GPURUN_API void gpurun_config_set_write_progress(gpurun_config* config, gpurun_progress progress,
+                                                 void* data);
 /** A line of text for a person, without an end of line. */
 typedef void (*gpurun_line)(void* data, const char* line);
 /** Shows every system call to `line`: of one process as it makes them, of several when all have

@@ -385,6 +385,15 @@ public:
         gpurun_config_keep_files(get(), is_kept);
         return *this;
     }
+    /** Tells how many files of how many have been written back; must not throw. */
+    Config& write_progress(std::function<void(uint64_t done, uint64_t all)> callback) {
+        progress_ = std::make_unique<WriteProgress>(std::move(callback));
+        auto tell = [](void* data, uint64_t done, uint64_t all) noexcept {
+            (*static_cast<WriteProgress*>(data))(done, all);
+        };
+        gpurun_config_set_write_progress(get(), tell, progress_.get());
+        return *this;
+    }
     /** Shows every system call; the function must not throw. */
     Config& trace(std::function<void(std::string_view line)> callback) {
         return debug(std::move(callback)).traced();
@@ -462,6 +471,8 @@ private:
     using Line = std::function<void(std::string_view)>;
     std::unique_ptr<Output> output_;
     std::unique_ptr<Line> line_;
+    using WriteProgress = std::function<void(uint64_t, uint64_t)>;
+    std::unique_ptr<WriteProgress> progress_;
     detail::Handle<gpurun_config, gpurun_config_delete> handle_{detail::made(gpurun_config_new())};
 };
 

@@ -4,6 +4,7 @@
 
 using gpurun::Error;
 using gpurun::Result;
+using gpurun::u64;
 using gpurun::u8;
 using gpurun::engine::HostCall;
 using gpurun::engine::HostFunction;
@@ -242,6 +243,16 @@ void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop) {
 }
 void gpurun_config_keep_files(gpurun_config* config, bool is_kept) {
     if (config) config->system.keeps_files = is_kept;
+}
+void gpurun_config_set_write_progress(gpurun_config* config, gpurun_progress progress, void* data) {
+    change(config, "gpurun_config_set_write_progress", [&]() -> Result<void> {
+        config->system.write_listener = {};
+        if (progress)
+            config->system.write_listener = [progress, data](u64 done, u64 all) {
+                progress(data, done, all);
+            };
+        return {};
+    });
 }
 void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data) {
     gpurun_config_set_debug(config, line, data);

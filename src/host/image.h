@@ -49,6 +49,8 @@ struct SystemContents {
     std::optional<u64> seed;
     bool keeps_files = false, is_traced = false;
     u64 output_limit = held_output;
+    // Told of files that are written back, also of those of an earlier run.
+    WriteListener write_listener = {};
 };
 
 // The same with what one launch needs besides.
@@ -65,8 +67,6 @@ struct SystemOptions : SystemContents {
     u32 debug_capacity = 0;
     // Asked before each file is read: then the image is given up with an Error.
     std::function<bool()> is_cancelled = {};
-    WriteListener write_listener =
-        {};  // of files that are written back, also those of an earlier run
 };
 
 // What the host knew of a node of the base when it was loaded.

@@ -547,6 +547,21 @@ TEST_F(Files, OfOneProcessAreWrittenBack) {
     EXPECT_TRUE(result[0].files().empty());
 }
 
+TEST_F(Files, ProgressOfWritingBack) {
+    using Told = std::vector<std::pair<uint64_t, uint64_t>>;
+    Told told;
+    Config config;
+    config.directory(folder_, "/", true).write_progress([&](uint64_t done, uint64_t all) {
+        told.emplace_back(done, all);
+    });
+    ASSERT_TRUE(run(device(), module(writer), config)[0].is_success());
+    EXPECT_EQ(told, (Told{{0, 1}, {1, 1}}));
+    gpurun_config_set_write_progress(config.get(), nullptr, nullptr);
+    std::filesystem::remove(folder_ / "out.txt");
+    ASSERT_TRUE(run(device(), module(writer), config)[0].is_success());
+    EXPECT_EQ(told.size(), 2u);
+}
+
 TEST_F(Files, OfManyProcessesAreRead) {
     Config config;
     config.directory(folder_, "/data", true).processes(3).keep_files();

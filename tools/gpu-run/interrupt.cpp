@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "progress.h"
+
 namespace gpurun::tool {
 namespace {
 
@@ -27,7 +29,10 @@ void on_signal(int number) {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     const long long now = time.tv_sec * 1'000'000'000ll + time.tv_nsec;
-    if (interrupted && now - interrupted_at >= at_once) _exit(interrupted_code());
+    if (interrupted && now - interrupted_at >= at_once) {
+        clear_progress_in_handler();
+        _exit(interrupted_code());
+    }
     if (interrupted) return;
     first_signal = number;
     interrupted_at = now;

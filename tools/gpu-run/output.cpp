@@ -77,6 +77,7 @@ std::string counted(size_t count, const char* thing) {
 }
 
 void set_style(const OutputStyle& wanted) { style = wanted; }
+bool is_quiet() { return style.is_quiet; }
 
 void say(std::string_view message, Tone tone) {
     write_line(painted("gpu-run:", tone == Tone::bad ? bold_red : bold) + " " + visible(message));

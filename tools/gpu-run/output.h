@@ -25,6 +25,7 @@ struct OutputStyle {
     bool has_colour = true;
 };
 void set_style(const OutputStyle& style);
+bool is_quiet();
 
 enum class Tone { plain, bad };
 

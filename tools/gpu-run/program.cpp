@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "engine/load.h"
 #include "output.h"
+#include "progress.h"
 
 namespace gpurun::tool {
 namespace {
@@ -80,6 +81,7 @@ Result<api::Config> make_config(const RunOptions& options) {
     if (options.seed) config.seed(*options.seed);
     if (std::optional<std::string> input = TRY(input_file(options))) config.input(*input);
     config.keep_files(!options.out.empty()).traced(options.trace);
+    config.write_progress(show_written);
     if (!options.dump.empty()) config.dump(options.dump);
     set_limits(options, config);
     return config;

@@ -5,14 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
+
+#include "output.h"
 
 namespace gpurun::tool {
 namespace {
 
 using std::chrono::steady_clock;
+
+constexpr std::string_view cleared = "\r\033[K";
+std::atomic<bool> is_drawn = false;  // a line is on the terminal
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 // Programs that show a terminal's lines without being one say so.
 bool has_terminal() {
@@ -24,6 +32,26 @@ size_t terminal_width() {
     winsize size = {};
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return is_known ? size.ws_col : 80;
+}
+
+void draw(std::string line) {
+    line.resize(std::min(line.size(), terminal_width() - 1));
+    is_drawn = true;
+    std::fprintf(stderr, "%s%s", cleared.data(), line.c_str());
+    std::fflush(stderr);
+}
+
+void clear_line() {
+    if (!is_drawn.exchange(false)) return;
+    std::fputs(cleared.data(), stderr);
+    std::fflush(stderr);
+}
+
+// "12,345"
+std::string grouped(uint64_t number) {
+    std::string digits = std::to_string(number);
+    for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    return digits;
 }
 
 // "1:05:09", "0:07"
@@ -69,17 +97,23 @@ void Progress::show(uint64_t done, double share) {
                       clock_text(left).c_str());
         line += text;
     }
-    line.resize(std::min(line.size(), terminal_width() - 1));
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    std::fflush(stderr);
-    is_shown_ = true;
+    draw(std::move(line));
 }
 
-void Progress::clear() {
-    if (!is_shown_) return;
-    std::fputs("\r\033[K", stderr);
-    std::fflush(stderr);
-    is_shown_ = false;
+void Progress::clear() { clear_line(); }
+
+void show_written(uint64_t done, uint64_t all) {
+    constexpr std::chrono::milliseconds silence(500);
+    static steady_clock::time_point begin;
+    static bool is_writing = false;
+    if (!std::exchange(is_writing, done < all)) begin = steady_clock::now();
+    if (done == all) return clear_line();
+    if (is_quiet() || !has_terminal() || steady_clock::now() - begin < silence) return;
+    draw("gpu-run: Writing back files: " + grouped(done) + " of " + grouped(all));
+}
+
+void clear_progress_in_handler() {
+    if (is_drawn) (void)!write(STDERR_FILENO, cleared.data(), cleared.size());
 }
 
 }  // namespace gpurun::tool

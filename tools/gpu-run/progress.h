@@ -1,4 +1,5 @@
-// One line on a terminal that says how far a long run is. Nothing where there is no terminal.
+// One line on a terminal that says how far a long run, or writing back its files, is. Nothing where
+// there is no terminal.
 #pragma once
 
 #include <chrono>
@@ -19,9 +20,15 @@ public:
     void clear();
 
 private:
-    bool is_wanted_, is_shown_ = false;
+    bool is_wanted_;
     std::chrono::steady_clock::time_point begin_, drawn_;
     double first_share_ = -1;
 };
+
+// Shows how many files have been written back, once that has taken half a second. Nothing for
+// --quiet. `done` is 0 when it begins, and `all` when it is over: then the line goes.
+void show_written(uint64_t done, uint64_t all);
+// Removes the line, whoever has drawn it, before gpu-run ends in a signal handler.
+void clear_progress_in_handler();
 
 }  // namespace gpurun::tool
