@@ -50,15 +50,18 @@ fuzz:       ## every fuzz target for FUZZ_SECONDS (60)
 
 release:    ## one stripped binary for other Linux machines: build/release/gpu-run
 	@scripts/install-deps build
+	@scripts/install-deps --try release
 	$(call build,release)
 
 package:    ## a .deb and a tarball for other Linux machines: build/release/packages
 	@scripts/install-deps build
+	@scripts/install-deps --try release
 	$(call build,release,gpu-run gpurun_shared gpurun_static manual)
 	cpack --config build/release/CPackConfig.cmake
 
 wheel:      ## the Python package, with the library in it: build/release/packages
 	@scripts/install-deps build
+	@scripts/install-deps --try release
 	$(call build,release,gpurun_shared)
 	python3 python/build_backend.py build/release/packages
 

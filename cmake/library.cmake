@@ -1,8 +1,8 @@
 # The library of include/gpurun: libgpurun.so, and libgpurun.a for those who want one file. Both hold
 # the objects of all folders.
 set(objects)
-foreach(folder base wasm text translate native_bitcode codegen image runtime runtime_ptx device host
-        engine api)
+foreach(folder base wasm text translate native_bitcode codegen image runtime runtime_kernels
+        device host engine api)
   list(APPEND objects $<TARGET_OBJECTS:${folder}>)
 endforeach()
 
@@ -23,7 +23,7 @@ set_target_properties(gpurun_shared PROPERTIES VERSION ${PROJECT_VERSION}
 set(exports ${PROJECT_SOURCE_DIR}/cmake/gpurun.map)
 target_link_options(gpurun_shared PRIVATE -Wl,--version-script=${exports})
 set_target_properties(gpurun_shared PROPERTIES LINK_DEPENDS ${exports})
-target_link_libraries(gpurun_shared PRIVATE Threads::Threads ${llvm_libraries} ${CMAKE_DL_LIBS})
-# Whoever links the static one links LLVM's shared library.
-set(llvm_flags "-L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR}")
+target_link_libraries(gpurun_shared PRIVATE Threads::Threads ${llvm_libraries} ${zstd} ${CMAKE_DL_LIBS})
+# Whoever links the static one links LLVM's shared library, and zstd's.
+set(llvm_flags "-L${LLVM_LIBRARY_DIR} -lLLVM-${LLVM_VERSION_MAJOR} -lzstd")
 target_link_libraries(gpurun_static INTERFACE stdc++ m pthread ${CMAKE_DL_LIBS} "${llvm_flags}")

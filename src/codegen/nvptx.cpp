@@ -69,7 +69,7 @@ public:
         if (!target) return Error{"LLVM knows no GPUs of NVIDIA: " + problem};
         llvm::TargetOptions options;
         options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-        // The floor, as for the runtime's own kernels (cmake/runtime_ptx.cmake).
+        // The floor, as for the runtime's own kernels (cmake/runtime_kernels.cmake).
         return std::unique_ptr<llvm::TargetMachine>(
             target->createTargetMachine(triple, "sm_75", "+ptx70", options, llvm::Reloc::PIC_,
                                         std::nullopt, llvm::CodeGenOptLevel::Default));

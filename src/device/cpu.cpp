@@ -511,6 +511,7 @@ public:
     const DeviceInfo& info() const override { return info_; }
     const Usage& usage() const override { return usage_; }
     std::map<std::string, u64> driver_calls() const override { return {}; }
+    KernelCounts kernel_counts() const override { return {}; }
 
     Result<void> prepare(Mode) override { return {}; }
     std::function<void()> kernel_assembler(Mode) const override { return {}; }

@@ -7,22 +7,9 @@
 #include "base/threads.h"
 #include "device/cuda_device.h"
 #include "device/devices.h"
-#include "device/runtime_ptx.h"
 
 namespace gpurun::device {
 namespace {
-
-// What a lane of a burst may have. Fewer make room for more warps, but on an H200 the spills cost
-// more than those bring.
-constexpr u32 gang_registers = 64;
-constexpr u32 solo_registers = 255;
-
-KernelSource solo_source(bool is_deep) {
-    return {"gpurun_solo", solo_ptx(is_deep), solo_registers};
-}
-KernelSource gang_source(u32 capability, bool is_deep) {
-    return {"gpurun_burst", gang_ptx(capability, is_deep), gang_registers};
-}
 
 Result<DeviceInfo> read_info(const Driver& driver, int device) {
     DeviceInfo info;
@@ -70,27 +57,39 @@ Result<void> CudaDevice::open() {
     return {};
 }
 
-Result<const Kernel*> CudaDevice::kernel(const KernelSource& source) {
+Result<const Kernel*> CudaDevice::kernel(const RuntimeKernel& source) {
     const std::string id = kernel_id(source);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
-    const std::vector<u8> cubin = TRY(assemble(chip(), source));
     // A kernel is kept only once everything about it is known.
-    Result<const Kernel*> kept = guarded([&] { return load_kernel(id, source.name, cubin); });
-    if (!kept) {
-        if (auto found = kernels_.find(id); found != kernels_.end()) {
-            if (found->second.module) driver_.module_unload(found->second.module);
-            kernels_.erase(found);
-        }
-    }
-    return kept;
+    Kernel& kernel = kernels_[id];
+    Result<void> loaded = guarded([&] { return load_kernel(kernel, source); });
+    kernel_counts_.loaded += bool(loaded);
+    if (loaded) return &kernel;
+    if (kernel.module) driver_.module_unload(kernel.module);
+    kernels_.erase(id);
+    return std::move(loaded).error();
 }
 
-Result<const Kernel*> CudaDevice::load_kernel(const std::string& id, const char* name,
-                                              std::span<const u8> cubin) {
-    Kernel& kernel = kernels_[id];
-    TRY(check(driver_.module_load(&kernel.module, cubin.data()), "loading the runtime"));
-    TRY(check(driver_.module_function(&kernel.function, kernel.module, name), "finding a kernel"));
+Result<void> CudaDevice::load_module(Kernel& kernel, const RuntimeKernel& source) {
+    if (std::optional<PackedBytes> packed = shipped(chip(), source)) {
+        kernel.capability = header_of(*packed).chip;
+        const cuda::Status status = driver_.module_load(&kernel.module, unpack(*packed).data());
+        kernel_counts_.shipped += status == 0;
+        if (status == 0 || status == cuda::out_of_memory)
+            return check(status, "loading the runtime");
+        kernel_counts_.refused++;
+        assemblies_->refuses_shipped = true;
+    }
+    kernel.capability = info_.capability;
+    const std::vector<u8> cubin = TRY(assemble(chip(), source));
+    return check(driver_.module_load(&kernel.module, cubin.data()), "loading the runtime");
+}
+
+Result<void> CudaDevice::load_kernel(Kernel& kernel, const RuntimeKernel& source) {
+    TRY(load_module(kernel, source));
+    TRY(check(driver_.module_function(&kernel.function, kernel.module, source.name),
+              "finding a kernel"));
     DevicePointer record = 0, record_at = checks_.at();
     usize size = 0;
     TRY(check(driver_.module_global(&record, &size, kernel.module, "gpurun_check_record"),
@@ -106,21 +105,23 @@ Result<const Kernel*> CudaDevice::load_kernel(const std::string& id, const char*
               "asking for the occupancy"));
     kernel.local_bytes = u32(local_bytes);
     kernel.blocks_per_multiprocessor = u32(std::max(1, blocks));
-    return &kernel;
+    return {};
 }
 
-Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) { return kernel(solo_source(is_deep)); }
+Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
+    return kernel(kernels::solo(is_deep));
+}
 Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
-    return kernel(gang_source(info_.capability, is_deep));
+    return kernel(kernels::gang(info_.capability, is_deep));
 }
 
 std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
-    KernelSource source = native_source(codegen::Target::cuda_machine, info_.capability);
-    if (mode == Mode::space) source = solo_source(false);
-    if (mode == Mode::burst) source = gang_source(info_.capability, false);
-    // What cannot be assembled is told when it is loaded.
+    const RuntimeKernel* source = &kernels::resident(info_.capability);
+    if (mode == Mode::space) source = &kernels::solo(false);
+    if (mode == Mode::burst) source = &kernels::gang(info_.capability, false);
+    if (shipped(chip(), *source)) return {};
     return [chip = chip(), source] {
-        chip.with_context([&](Handle) { (void)assemble(chip, source); });
+        chip.with_context([&](Handle) { assemble_beforehand(chip, *source); });
     };
 }
 

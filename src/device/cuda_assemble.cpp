@@ -1,13 +1,32 @@
 // PTX to machine code, by the driver's assembler. No device has to be open for it.
 #include "base/format.h"
-#include "base/hash.h"
 #include "device/cuda_device.h"
 #include "image/cache.h"
 
 namespace gpurun::device {
 
-std::string kernel_id(const KernelSource& source) {
-    return format("%s/%016llx", source.name, (unsigned long long)hash(source.ptx));
+std::string kernel_id(const RuntimeKernel& kernel) {
+    return format("%s/%016llx", kernel.name, (unsigned long long)header_of(kernel.ptx).ptx_hash);
+}
+
+std::optional<PackedBytes> shipped(const Chip& chip, const RuntimeKernel& kernel) {
+    if (chip.assemblies->refuses_shipped) return std::nullopt;
+    std::optional<PackedBytes> best;
+    for (PackedBytes packed : kernel.cubins) {
+        const PackedHeader header = header_of(packed);
+        // Machine code runs on chips of its major version from its minor version on; drivers load
+        // what was made for their own major version of CUDA and for older ones.
+        if (header.chip / 10 != chip.capability / 10 || header.chip > chip.capability ||
+            header.toolkit / 1000 > u32(chip.driver->version) / 1000)
+            continue;
+        if (!best || header.chip > header_of(*best).chip) best = packed;
+    }
+    return best;
+}
+
+u32 capability_of(const Chip& chip, const RuntimeKernel& kernel) {
+    const std::optional<PackedBytes> packed = shipped(chip, kernel);
+    return packed ? header_of(*packed).chip : chip.capability;
 }
 
 std::optional<std::vector<u8>> Assemblies::find(std::string_view key) {
@@ -41,17 +60,26 @@ namespace {
 Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::string_view> ptx,
                                      u32 max_registers, How how) {
     constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
-                  jit_split_compile = 33;
+                  jit_target = 9, jit_split_compile = 33;
     char log[4096] = {};
-    int options[] = {jit_max_registers, jit_log, jit_log_size, jit_level, jit_split_compile};
+    std::vector<int> options;
+    std::vector<void*> values;
+    auto set = [&](int option, usize value) {
+        options.push_back(option);
+        values.push_back(reinterpret_cast<void*>(value));
+    };
+    set(jit_max_registers, max_registers);
+    set(jit_log, reinterpret_cast<usize>(log));
+    set(jit_log_size, sizeof log - 1);
+    set(jit_level, how.is_optimised ? 4 : 0);
+    if (how.capability != 0) set(jit_target, how.capability);
     // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
     // cores, 1: one after another.
-    unsigned count = driver.version >= 12000 ? 5 : 4;
-    auto value = [](usize v) { return reinterpret_cast<void*>(v); };
-    void* values[] = {value(max_registers), log, value(sizeof log - 1),
-                      value(how.is_optimised ? 4 : 0), value(how.is_alone ? 0 : 1)};
+    if (driver.version >= 12000) set(jit_split_compile, how.is_alone ? 0 : 1);
     Handle link = nullptr;
-    TRY(driver.check(driver.link_create(count, options, values, &link), "starting the assembler"));
+    TRY(driver.check(
+        driver.link_create(unsigned(options.size()), options.data(), values.data(), &link),
+        "starting the assembler"));
     constexpr int input_ptx = 1;
     cuda::Status status = 0;
     for (std::string_view text : ptx) {
@@ -76,26 +104,49 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
     return cubin;
 }
 
-}  // namespace
-
-// Made once for a chip and a driver version, then kept in the cache, or here where there is none.
-Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
-                                 std::span<const std::string_view> ptx, u32 max_registers,
-                                 How how) {
+// Returns what `make` makes: once for a chip and a driver version, then it is kept in the cache, or
+// in memory where there is none.
+template <class Make>
+Result<std::vector<u8>> make_once(const Chip& chip, const std::string& id, u32 max_registers,
+                                  How how, Make make) {
     const image::Cache cache(image::Cache::default_folder());
     const std::string key =
         format("kernel %u%s driver %d chip %u ", max_registers, how.is_optimised ? "" : " plain",
-               chip.driver->version, chip.capability) +
+               chip.driver->version, how.capability != 0 ? how.capability : chip.capability) +
         id;
     const Assemblies::Turn turn(*chip.assemblies, key);
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
     if (std::optional<std::vector<u8>> kept = chip.assemblies->find(key)) return std::move(*kept);
-    std::vector<u8> cubin = TRY(assemble_now(*chip.driver, ptx, max_registers, how));
+    std::vector<u8> cubin = TRY(make());
+    chip.assemblies->assembled++;
     if (cache.folder().empty())
         chip.assemblies->keep(key, cubin);
     else
         cache.put(key, cubin);
     return cubin;
+}
+
+}  // namespace
+
+Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
+                                 std::span<const std::string_view> ptx, u32 max_registers,
+                                 How how) {
+    if (how.capability == chip.capability) how.capability = 0;
+    return make_once(chip, id, max_registers, how,
+                     [&] { return assemble_now(*chip.driver, ptx, max_registers, how); });
+}
+
+Result<std::vector<u8>> assemble(const Chip& chip, const RuntimeKernel& kernel) {
+    const How how;
+    return make_once(chip, kernel_id(kernel), kernel.registers, how, [&] {
+        const std::string text = unpack_text(kernel.ptx);
+        const std::string_view view = text;
+        return assemble_now(*chip.driver, {&view, 1}, kernel.registers, how);
+    });
+}
+
+void assemble_beforehand(const Chip& chip, const RuntimeKernel& kernel) {
+    if (!shipped(chip, kernel)) (void)assemble(chip, kernel);
 }
 
 }  // namespace gpurun::device

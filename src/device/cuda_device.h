@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -20,6 +21,7 @@
 #include "base/threads.h"
 #include "device/cuda_driver.h"
 #include "device/device.h"
+#include "device/runtime_kernels.h"
 
 namespace gpurun::device {
 
@@ -183,6 +185,7 @@ private:
 struct Kernel {
     Handle module = nullptr, function = nullptr;
     u32 local_bytes = 0, blocks_per_multiprocessor = 0, registers = 0;
+    u32 capability = 0;  // that its machine code is for
 };
 
 // What was assembled while a device is open, where no cache keeps it: what one thread makes beside
@@ -190,6 +193,10 @@ struct Kernel {
 class Assemblies {
 public:
     static constexpr u64 most_bytes = u64{256} << 20;  // with their keys; then the oldest go
+
+    // True once the driver has refused machine code that the binary carries.
+    std::atomic<bool> refuses_shipped = false;
+    std::atomic<u64> assembled = 0;  // times that the driver assembled something
 
     std::optional<std::vector<u8>> find(std::string_view key);
     void keep(std::string key, std::vector<u8> cubin);
@@ -240,27 +247,28 @@ struct Chip {
     }
 };
 
-// A kernel of the runtime.
-struct KernelSource {
-    const char* name;
-    std::string_view ptx;
-    u32 registers;  // at the most
-};
-std::string kernel_id(const KernelSource& source);
-// The one that runs images for a target.
-KernelSource native_source(codegen::Target target, u32 capability);
+std::string kernel_id(const RuntimeKernel& kernel);
+// Returns the kernel that runs images for a target.
+const RuntimeKernel& native_source(codegen::Target target, u32 capability);
+// Returns the machine code of a kernel that the binary carries for a chip, unless the driver is too
+// old for it or has refused such code.
+std::optional<PackedBytes> shipped(const Chip& chip, const RuntimeKernel& kernel);
+// Returns the compute capability that a kernel's machine code will be for.
+u32 capability_of(const Chip& chip, const RuntimeKernel& kernel);
 struct How {
     bool is_optimised = true;
     bool is_alone = true;  // then it may take all cores
+    u32 capability = 0;    // that it is assembled for; 0: the chip's
 };
 // Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others. Any thread that
 // has a context.
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
                                  How how = {});
-inline Result<std::vector<u8>> assemble(const Chip& chip, const KernelSource& source) {
-    return assemble(chip, kernel_id(source), {&source.ptx, 1}, source.registers);
-}
+Result<std::vector<u8>> assemble(const Chip& chip, const RuntimeKernel& kernel);
+// Has the driver assemble a kernel that the binary does not carry as machine code for this chip, so
+// that loading it does not take long. A failure is reported when the kernel is loaded.
+void assemble_beforehand(const Chip& chip, const RuntimeKernel& kernel);
 
 // NativeEntries, and the memory that they are in.
 struct UploadedEntries {
@@ -288,6 +296,11 @@ public:
     const DeviceInfo& info() const override { return info_; }
     const Usage& usage() const override { return account_.usage; }
     std::map<std::string, u64> driver_calls() const override { return driver_.calls(); }
+    KernelCounts kernel_counts() const override {
+        KernelCounts counts = kernel_counts_;
+        counts.assembled = assemblies_->assembled;
+        return counts;
+    }
     Result<void> prepare(Mode mode) override {
         TRY(check(driver_.context_set(context_), "using the context"));
         switch (mode) {
@@ -362,9 +375,10 @@ public:
         return check(driver_.stream_synchronize(stream_), what);
     }
 
-    Result<const Kernel*> kernel(const KernelSource& source);
-    Result<const Kernel*> load_kernel(const std::string& id, const char* name,
-                                      std::span<const u8> cubin);
+    Result<const Kernel*> kernel(const RuntimeKernel& source);
+    Result<void> load_kernel(Kernel& kernel, const RuntimeKernel& source);
+    // Loads machine code that the binary carries, or else that the driver makes.
+    Result<void> load_module(Kernel& kernel, const RuntimeKernel& source);
     Result<u32> registers_of(Handle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;
@@ -432,6 +446,7 @@ private:
     StopWord stop_;
     CheckMemory checks_;
     std::map<std::string, Kernel> kernels_;
+    KernelCounts kernel_counts_;  // without those assembled
     const std::shared_ptr<Assemblies> assemblies_ = std::make_shared<Assemblies>();
 };
 

@@ -10,15 +10,10 @@
 #include "base/phases.h"
 #include "base/threads.h"
 #include "device/cuda_device.h"
-#include "device/runtime_ptx.h"
 
 namespace gpurun::device {
 namespace {
 
-// Machine code has more to keep in registers than the interpreter.
-constexpr u32 burst_registers = 128, space_registers = 255;
-// A machine is interpreted as well, and should have room for many processes.
-constexpr u32 machine_registers = 64;
 // Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
 // could be resident.
 constexpr u32 stack_bytes = 16 << 10;
@@ -74,10 +69,10 @@ std::optional<u32> largest_frame(std::span<const u8> cubin) {
 
 using Cubins = std::vector<std::vector<u8>>;
 
-// With no constants that would not be found. `is_alone`: no other is assembled at the same time.
+// Assembles code with no constants that would not be found.
 Result<std::vector<u8>> assemble_group(const Chip& chip,
                                        std::span<const codegen::Image::Piece> pieces,
-                                       u32 max_registers, bool is_alone) {
+                                       u32 max_registers, How how) {
     // All of it is its name: nobody can make another that is taken for it.
     std::vector<std::string> texts;
     std::string id = "image";
@@ -86,9 +81,9 @@ Result<std::vector<u8>> assemble_group(const Chip& chip,
         id += format(" %zu ", texts.back().size()) + texts.back();
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
-    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers, {true, is_alone}));
-    if (has_constants(cubin))
-        cubin = TRY(assemble(chip, id, views, max_registers, {false, is_alone}));
+    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers, how));
+    how.is_optimised = false;
+    if (has_constants(cubin)) cubin = TRY(assemble(chip, id, views, max_registers, how));
     if (has_constants(cubin))
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
@@ -106,16 +101,18 @@ Result<std::vector<u8>> assemble_group(const Chip& chip,
     return cubin;
 }
 
-// Group by group, each on a core of its own. The context is current.
+// Assembles an image group by group, each on a core of its own. The context is current.
+// `capability` is that of the kernel's machine code: it and the image call each other.
 Result<Cubins> assemble_image(const Chip& chip, Handle context, const codegen::Image& image,
-                              u32 max_registers) {
+                              u32 max_registers, u32 capability) {
     const usize count = image.group_count();
     std::vector<std::optional<Result<std::vector<u8>>>> made(count);
     std::atomic<usize> next = 0;
     auto work = [&](u32 number) {
         if (number > 0 && chip.driver->context_set(context) != 0) return;
         for (usize i; (i = next.fetch_add(1)) < count;)
-            made[i] = assemble_group(chip, image.group(i), max_registers, count == 1);
+            made[i] =
+                assemble_group(chip, image.group(i), max_registers, {true, count == 1, capability});
     };
     const u32 cores = std::max(1u, std::thread::hardware_concurrency());
     share_work(std::min(u32(count), cores), work);
@@ -133,13 +130,11 @@ struct EntryWords {
 
 }  // namespace
 
-KernelSource native_source(codegen::Target target, u32 capability) {
+const RuntimeKernel& native_source(codegen::Target target, u32 capability) {
     switch (target) {
-        case codegen::Target::cuda_machine:
-            return {"gpurun_resident", resident_ptx(capability), machine_registers};
-        case codegen::Target::cuda_burst:
-            return {"gpurun_burst", native_gang_ptx(), burst_registers};
-        default: return {"gpurun_solo", native_solo_ptx(), space_registers};
+        case codegen::Target::cuda_machine: return kernels::resident(capability);
+        case codegen::Target::cuda_burst: return kernels::native_gang();
+        default: return kernels::native_solo();
     }
 }
 
@@ -195,11 +190,13 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     u32 registers = 0;
     // It runs with the registers that the kernel was launched with. That has as many as it may, as
     // a rule; and so many were meant when it was assembled beforehand.
-    for (u32 limit : {native_source(target, info_.capability).registers, kernel->registers}) {
+    const RuntimeKernel& source = native_source(target, info_.capability);
+    for (u32 limit : {source.registers, kernel->registers}) {
         code = std::make_shared<CudaNativeCode>(driver_, account_);
         kernels.clear();
         registers = 0;
-        const Cubins cubins = TRY(assemble_image(chip(), context_, image, limit));
+        const Cubins cubins =
+            TRY(assemble_image(chip(), context_, image, limit, kernel->capability));
         for (const std::vector<u8>& cubin : cubins) {
             Handle module = nullptr, function = nullptr;
             code->modules.reserve(cubins.size());  // so that none is lost
@@ -264,9 +261,10 @@ Assembler CudaDevice::assembler(codegen::Target target) const {
     return [chip = chip(), target](const codegen::Image& image) {
         // What cannot be assembled is told when it is loaded.
         chip.with_context([&](Handle context) {
-            const KernelSource source = native_source(target, chip.capability);
-            (void)assemble(chip, source);
-            (void)assemble_image(chip, context, image, source.registers);
+            const RuntimeKernel& source = native_source(target, chip.capability);
+            assemble_beforehand(chip, source);
+            (void)assemble_image(chip, context, image, source.registers,
+                                 capability_of(chip, source));
         });
     };
 }

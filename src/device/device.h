@@ -243,6 +243,14 @@ struct Usage {
     u64 bytes_in = 0, bytes_out = 0;  // copied to it and from it
 };
 
+// Kernels of the runtime, and machine code for GPUs, so far.
+struct KernelCounts {
+    u64 loaded = 0;     // kernels that were loaded
+    u64 shipped = 0;    // of these, machine code that the binary carries
+    u64 refused = 0;    // machine code that the binary carries and the driver did not load
+    u64 assembled = 0;  // times that the driver assembled PTX, of kernels and of images
+};
+
 class Device {
 public:
     virtual ~Device() = default;
@@ -251,6 +259,8 @@ public:
     // How often each function of the device's driver was called, by this process, by name. Nothing
     // on the CPU.
     virtual std::map<std::string, u64> driver_calls() const = 0;
+    // All 0 on the CPU.
+    virtual KernelCounts kernel_counts() const = 0;
     // Gets ready what runs of this thread need, so that their time limits are theirs. Assembling
     // kernels takes seconds the first time.
     virtual Result<void> prepare(Mode mode) = 0;

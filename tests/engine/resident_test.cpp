@@ -81,6 +81,7 @@ public:
     const device::DeviceInfo& info() const override { return cpu_->info(); }
     const device::Usage& usage() const override { return cpu_->usage(); }
     std::map<std::string, u64> driver_calls() const override { return {{"cuNothing", 3}}; }
+    device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
     std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
@@ -344,6 +345,7 @@ public:
     const device::DeviceInfo& info() const override { return cpu_->info(); }
     const device::Usage& usage() const override { return cpu_->usage(); }
     std::map<std::string, u64> driver_calls() const override { return {}; }
+    device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
     std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {

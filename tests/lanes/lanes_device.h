@@ -19,6 +19,7 @@ public:
     const device::DeviceInfo& info() const override { return info_; }
     const device::Usage& usage() const override { return usage_; }
     std::map<std::string, u64> driver_calls() const override { return {}; }
+    device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
     std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override;

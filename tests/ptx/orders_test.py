@@ -93,7 +93,7 @@ compiler = os.environ.get("GPURUN_CXX", "clang++-22")
 
 
 def compile_accessors(first_folder=None):
-    """As cmake/runtime_ptx.cmake compiles the resident kernel."""
+    """As cmake/runtime_kernels.cmake compiles the resident kernel."""
     made = subprocess.run(
         [compiler, "--target=nvptx64-nvidia-cuda", "--cuda-feature=+ptx70", "-nogpulib", "-ffreestanding",
          "-fno-exceptions", "-fno-rtti", "-std=gnu++20", "-O3", "-march=sm_75", "-DGPURUN_LOCAL_STACK=1",
