@@ -69,7 +69,7 @@ GPURUN_API const char* gpurun_device_driver(const gpurun_device* device);
 /** Processes that it can advance at once. */
 GPURUN_API uint32_t gpurun_device_lanes(const gpurun_device* device);
 /** Gets it ready for runs of several processes, or of one, which otherwise the first run does. On a
- * GPU that takes seconds once. */
+ * GPU that takes seconds once if its machine code did not come with the library. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_device_prepare(gpurun_device* device,
                                                                  bool for_several);
 /** What it has done so far: kernels that were launched, bytes that were copied to it and from it,
@@ -78,6 +78,15 @@ GPURUN_API uint64_t gpurun_device_launches(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_bytes_in(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_bytes_out(const gpurun_device* device);
 GPURUN_API uint64_t gpurun_device_peak_bytes(const gpurun_device* device);
+/** Where the device's machine code came from, so far. */
+typedef struct gpurun_kernels {
+    uint64_t loaded;    /**< kernels of gpu-run that were loaded */
+    uint64_t shipped;   /**< how many of these came with the library as machine code */
+    uint64_t refused;   /**< kernels that came as machine code and that the driver did not load */
+    uint64_t assembled; /**< times that the driver assembled a kernel, or a part of a module */
+} gpurun_kernels;
+/** Tells that; all 0 on the CPU. */
+GPURUN_API void gpurun_device_get_kernels(const gpurun_device* device, gpurun_kernels* kernels);
 /** Tells which functions of its driver this program has called so far, and how often. None on the
  * CPU. */
 GPURUN_API void gpurun_device_driver_calls(const gpurun_device* device,

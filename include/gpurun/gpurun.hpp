@@ -81,6 +81,11 @@ public:
     uint64_t bytes_in() const { return gpurun_device_bytes_in(get()); }
     uint64_t bytes_out() const { return gpurun_device_bytes_out(get()); }
     uint64_t peak_bytes() const { return gpurun_device_peak_bytes(get()); }
+    gpurun_kernels kernels() const {
+        gpurun_kernels kernels;
+        gpurun_device_get_kernels(get(), &kernels);
+        return kernels;
+    }
     std::map<std::string, uint64_t> driver_calls() const {
         std::map<std::string, uint64_t> calls;
         auto add = [](void* data, const char* name, uint64_t count) noexcept {

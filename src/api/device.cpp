@@ -72,6 +72,12 @@ uint64_t gpurun_device_bytes_out(const gpurun_device* device) {
 uint64_t gpurun_device_peak_bytes(const gpurun_device* device) {
     return device ? device->device->usage().peak_bytes : 0;
 }
+void gpurun_device_get_kernels(const gpurun_device* device, gpurun_kernels* kernels) {
+    if (!kernels) return;
+    gpurun::device::KernelCounts counts;
+    if (device) counts = device->device->kernel_counts();
+    *kernels = {counts.loaded, counts.shipped, counts.refused, counts.assembled};
+}
 void gpurun_device_driver_calls(const gpurun_device* device,
                                 void (*each)(void* data, const char* name, uint64_t calls),
                                 void* data) {

@@ -56,6 +56,9 @@ TEST(Api, DevicesTellWhatTheyDid) {
     for (uint64_t figure :
          {device().launches(), device().bytes_in(), device().bytes_out(), device().peak_bytes()})
         EXPECT_EQ(figure == 0, is_cpu);
+    const gpurun_kernels kernels = device().kernels();
+    EXPECT_EQ(kernels.loaded == 0, is_cpu);
+    EXPECT_LE(kernels.shipped + kernels.refused, kernels.loaded);
     double run_seconds = 0;
     for (const auto& [name, seconds] : phases())
         if (name == "run") run_seconds = seconds;

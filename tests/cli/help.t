@@ -16,7 +16,7 @@ Options:
   --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process
-  --stats                     say what took how long; with --resident a line a second instead
+  --stats                     say what took how long; with --resident a line a second too
   --trace                     a line for each system call, on standard error
   --profile NAME              show where its time goes; NAME.folded and NAME.svg have its stacks
   --dump DIR                  write the state of processes that trap, for gpu-run inspect

@@ -79,6 +79,7 @@ $ gpu-run --resident --device cpu --stats --timeout 1.5s ends.wat 1 2 3
     seconds  processes  lanes busy  run queue      memory  host CPU  heartbeat  launches
  +1\.0 +1 +[0-9.]+% +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+% +[0-9.]+ ms +1 (re)
  +1\.5 +1 +[0-9.]+% +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+% +[0-9.]+ ms +1 (re)
+gpu-run: seconds: driver 0\.0+, .*, run [0-9.]+ (re)
 gpu-run: ends.wat: timeout: not done in time; --timeout gives it more
 [124]
 $ gpu-run --resident --device cpu --report report.json hello.wat; grep -c '"exits": {"0": 1}' report.json

@@ -39,7 +39,7 @@ void say_outcome(const std::vector<api::Result>& results, const api::Device& dev
     if (all.lanes_busy() > 0) add(", lanes busy %.1f %%", all.lanes_busy() * 100);
     if (all.stop_seconds() >= 0) add(", stopped within %.1f ms", all.stop_seconds() * 1e3);
     say(text);
-    say_phases();
+    say_phases(device);
 }
 
 // Processes that ended alike: the same ending, the same output.

@@ -72,7 +72,7 @@ void note_dumps(u64 trapped, u64 dumped);
 void say_debug(const std::vector<std::string>& lines, u64 dropped);
 
 // On standard error: what took how long.
-void say_phases();
+void say_phases(const api::Device& device);
 
 // What happened, then a line a frame, innermost first. The exit code.
 int say_ending(const api::Process& process, const RunOptions& options);

@@ -184,7 +184,7 @@ void add_run_options(CLI::App& app, RunOptions& run) {
                parse_process_count, "a number of processes from 1 to 4294967295");
     app.add_flag("--each", run.each, "with --instances: a line for each process");
     app.add_flag("--stats", run.stats,
-                 "say what took how long; with --resident a line a second instead");
+                 "say what took how long; with --resident a line a second too");
     app.add_flag("--trace", run.trace, "a line for each system call, on standard error");
     app.add_option("--profile", run.profile,
                    "show where its time goes; NAME.folded and NAME.svg have its stacks")

@@ -361,7 +361,7 @@ private:
                       (unsigned long long)(done_ + failed_), device_.id().c_str(), seconds_,
                       (unsigned long long)launches_);
         say(text);
-        say_phases();
+        say_phases(device_);
         say_tier(options_.run.file, tier(), native_);
     }
 

@@ -102,6 +102,15 @@ std::string machine_json(const std::optional<gpurun_machine_stats>& machine) {
         .line();
 }
 
+std::string kernels_json(const gpurun_kernels& kernels) {
+    return JsonObject()
+        .add_count("loaded", kernels.loaded)
+        .add_count("shipped", kernels.shipped)
+        .add_count("refused", kernels.refused)
+        .add_count("assembled", kernels.assembled)
+        .line();
+}
+
 std::string to_json(const RunReport& report, const api::Device& device) {
     Endings all;
     std::string jobs;
@@ -141,6 +150,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
         .add("seconds", seconds.line())
         .add_number("instances_per_second", run > 0 ? double(all.count()) / run : 0)
         .add_count("launches", device.launches())
+        .add("kernels", kernels_json(device.kernels()))
         .add_count("slots", report.slots)
         .add("lanes_busy", report.busy > 0 ? json_number(report.busy) : "null")
         .add("memory", JsonObject()

@@ -289,6 +289,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
             told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
     });
     const bool is_all_written = !observed || tell_observed(options, *observed, device);
+    if (options.stats) say_phases(device);
     const bool is_late =
         options.timeout && begun &&
         steady_clock::now() - *begun >= std::chrono::duration<double>(*options.timeout);

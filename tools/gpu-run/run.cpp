@@ -66,7 +66,7 @@ int say_ending(const api::Process& process, const RunOptions& options) {
     return code;
 }
 
-void say_phases() {
+void say_phases(const api::Device& device) {
     std::string text = "seconds:";
     for (const auto& [name, seconds] : api::phases()) {
         char spent[32];
@@ -74,6 +74,12 @@ void say_phases() {
         text += (text.back() == ':' ? " " : ", ") + name + spent;
     }
     say(text);
+    if (device.id() == "cpu") return;
+    const gpurun_kernels kernels = device.kernels();
+    auto count = [](u64 number) { return std::to_string(number); };
+    say("kernels: " + count(kernels.loaded) + " loaded, " + count(kernels.shipped) +
+        " of them shipped as machine code; the driver refused " + count(kernels.refused) +
+        " and assembled " + count(kernels.assembled));
 }
 
 namespace {
@@ -109,7 +115,7 @@ Result<int> run(const RunOptions& options) {
     RunReport told{"run", {{options.file, {}}}};
     told.jobs[0].native = ran->native();
     told.jobs[0].tier = tier_name(options.tier, told.jobs[0].native);
-    if (options.stats) say_phases();
+    if (options.stats) say_phases(device);
     if (options.stats) say_tier(options.file, told.jobs[0].tier, told.jobs[0].native);
     told.jobs[0].endings.add(process);
     told.exit_code = say_ending(process, options);
