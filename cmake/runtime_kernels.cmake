@@ -108,12 +108,19 @@ list(REMOVE_ITEM from_80 ${until_80})
 gpurun_kernel(gang_75 gpurun_burst ${gang_registers} "${until_80}" -DGPURUN_LOCAL_STACK=1)
 gpurun_kernel(gang_80 gpurun_burst ${gang_registers} "${from_80}" -DGPURUN_LOCAL_STACK=1 -DGPURUN_HAS_REDUX=1)
 gpurun_kernel(deep_75 gpurun_burst ${gang_registers} "${from_75}")
+gpurun_kernel(gang_interleaved_75 gpurun_burst ${gang_registers} "${until_80}" -DGPURUN_INTERLEAVED=1
+              -DGPURUN_LOCAL_STACK=1)
+gpurun_kernel(gang_interleaved_80 gpurun_burst ${gang_registers} "${from_80}" -DGPURUN_INTERLEAVED=1
+              -DGPURUN_LOCAL_STACK=1 -DGPURUN_HAS_REDUX=1)
+gpurun_kernel(deep_interleaved_75 gpurun_burst ${gang_registers} "${from_75}" -DGPURUN_INTERLEAVED=1)
 gpurun_kernel(solo_75 gpurun_solo ${solo_registers} "${from_75}" -DGPURUN_SOLO=1 -DGPURUN_WINDOW=1)
 gpurun_kernel(solo_deep_75 gpurun_solo ${solo_registers} "${from_75}" -DGPURUN_SOLO=1)
 gpurun_kernel(resident_75 gpurun_resident ${machine_registers} "${until_80}" -DGPURUN_LOCAL_STACK=1 -DGPURUN_RESIDENT=1)
 gpurun_kernel(resident_80 gpurun_resident ${machine_registers} "${from_80}" -DGPURUN_LOCAL_STACK=1
               -DGPURUN_HAS_REDUX=1 -DGPURUN_RESIDENT=1)
 gpurun_kernel(native_gang_75 gpurun_burst ${native_gang_registers} "${from_75}" -DGPURUN_NATIVE=1)
+gpurun_kernel(native_gang_interleaved_75 gpurun_burst ${native_gang_registers} "${from_75}" -DGPURUN_NATIVE=1
+              -DGPURUN_INTERLEAVED=1)
 gpurun_kernel(native_solo_75 gpurun_solo ${native_solo_registers} "${from_75}" -DGPURUN_NATIVE=1 -DGPURUN_SOLO=1)
 set(RUNTIME_BITCODE ${PROJECT_BINARY_DIR}/runtime_nvptx.bc)
 nvptx_compile(${RUNTIME_BITCODE} -march=sm_75 -c -emit-llvm)

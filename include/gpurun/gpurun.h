@@ -343,6 +343,14 @@ typedef enum gpurun_tier {
     GPURUN_TIER_EARLY,     /**< machine code takes over after a few instructions: to test that */
 } gpurun_tier;
 GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
+/** How the linear memories of many processes lie on a GPU. The same results either way. */
+typedef enum gpurun_layout {
+    GPURUN_LAYOUT_AUTO,        /**< what suits the device */
+    GPURUN_LAYOUT_LINEAR,      /**< each in one piece: for processes that go different ways */
+    GPURUN_LAYOUT_INTERLEAVED, /**< those of 32 processes by 4 bytes in turn: for processes that do
+                                    the same at the same time */
+} gpurun_layout;
+GPURUN_API void gpurun_config_set_layout(gpurun_config* config, gpurun_layout layout);
 /** Watches over the library's own memory, with canaries that are checked when processes end. A
  * spoilt one is a bug of the library: it ends this program on the CPU, and the run on a GPU. */
 GPURUN_API void gpurun_config_set_watched(gpurun_config* config, bool is_watched);

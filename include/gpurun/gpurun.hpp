@@ -428,6 +428,10 @@ public:
         gpurun_config_set_tier(get(), tier);
         return *this;
     }
+    Config& layout(gpurun_layout layout) {
+        gpurun_config_set_layout(get(), layout);
+        return *this;
+    }
     Config& watched(bool is_watched = true) {
         gpurun_config_set_watched(get(), is_watched);
         return *this;

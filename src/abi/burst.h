@@ -13,6 +13,15 @@ struct WordRange {
 
 inline constexpr u32 burst_ranges = 3;
 
+// How linear memories of a burst lie. Linear: those of each process in one piece. Interleaved:
+// those of a warp's processes together, by granules of so many bytes, one of each lane after
+// another. A warp's memories then begin at a multiple of interleaved_unit, and addresses have no
+// more than so many bits (runtime/interleaved.h).
+enum class Layout : u8 { linear, interleaved };
+inline constexpr u32 interleaved_granule = 4;
+inline constexpr u64 interleaved_unit = 1 << 17;
+inline constexpr u32 interleaved_address_bits = 48;
+
 // Stacks of a burst up to this size are in the lanes' local memory on GPUs; deeper ones are
 // slower. Processes that need more go on with more.
 inline constexpr u32 gang_stack_slots = 8192;
@@ -32,7 +41,7 @@ static_assert(sizeof(MovedProcess) == 8);
 struct BurstPart {
     u64 code;
     u64 words;           // of all slots: a warp's lie together, interleaved by lane
-    u64 bytes;           // of all slots in use, one after another
+    u64 bytes;           // of all slots in use, by the kernel's layout
     u64 template_words;  // the words of one process, not interleaved
     u64 template_bytes;  // what is not zero is from template_begin to template_size
     u64 arguments;       // argument_words for each process

@@ -284,6 +284,16 @@ void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier) {
         return Error{gpurun::format("%d is no tier", int(tier))};
     });
 }
+void gpurun_config_set_layout(gpurun_config* config, gpurun_layout layout) {
+    change(config, "gpurun_config_set_layout", [&]() -> Result<void> {
+        switch (layout) {
+            case GPURUN_LAYOUT_AUTO: config->layout = {}; return {};
+            case GPURUN_LAYOUT_LINEAR: config->layout = gpurun::Layout::linear; return {};
+            case GPURUN_LAYOUT_INTERLEAVED: config->layout = gpurun::Layout::interleaved; return {};
+        }
+        return Error{gpurun::format("%d is no layout", int(layout))};
+    });
+}
 void gpurun_config_set_watched(gpurun_config* config, bool is_watched) {
     if (config) config->is_watched = is_watched;
 }

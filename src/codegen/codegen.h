@@ -42,11 +42,12 @@ struct Image {
     } seconds;
 };
 
-// What images are for: this machine's CPU, or NVIDIA's GPUs, where stacks lie differently in a
-// burst of many processes, in a space of one, and in a machine. Of the latter an image is PTX.
-enum class Target : u8 { host, cuda_burst, cuda_space, cuda_machine };
+// What images are for: this machine's CPU, or NVIDIA's GPUs, where stacks and memories lie
+// differently in a burst of many processes (by its Layout), in a space of one, and in a machine. Of
+// the latter an image is PTX.
+enum class Target : u8 { host, cuda_burst, cuda_space, cuda_machine, cuda_interleaved };
 inline constexpr Target targets[] = {Target::host, Target::cuda_burst, Target::cuda_space,
-                                     Target::cuda_machine};
+                                     Target::cuda_machine, Target::cuda_interleaved};
 const char* name_of(Target target);
 
 struct Options {

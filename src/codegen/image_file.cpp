@@ -13,7 +13,8 @@ constexpr u64 magic = 0x31'47'4d'49'4e'52'47;  // "GRNIMG1"
 }  // namespace
 
 const char* name_of(Target target) {
-    static constexpr const char* names[] = {"host", "cuda-burst", "cuda-space", "cuda-machine"};
+    static constexpr const char* names[] = {"host", "cuda-burst", "cuda-space", "cuda-machine",
+                                            "cuda-interleaved"};
     static_assert(std::size(names) == std::size(targets));
     return names[usize(target)];
 }

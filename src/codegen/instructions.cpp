@@ -1,4 +1,6 @@
 // The IR of each instruction but calls: by its row's family, or by what abi/code.h says of it.
+#include <array>
+
 #include "abi/layout.h"
 #include "abi/v128.h"
 #include "base/check.h"
@@ -274,35 +276,35 @@ bool FunctionBuilder::build_access(CodeOp op) {
             Value* pieces = runtime("native_dirty", {context_, address, number(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
-        return runtime("native_address", {load(memory_), address, number(offset)});
+        return std::array{load(memory_), address, static_cast<Value*>(number(offset))};
     };
     auto named = [&](const char* name, const char* aligned) {
         return checks_.access(position_)->is_aligned ? aligned : name;
     };
     switch (op) {
 #define OP(name)
-#define LOAD(name, R, M)                                                               \
-    case CodeOp::name:                                                                 \
-    case CodeOp::name##_w:                                                             \
-        write(a, words<R>,                                                             \
-              runtime(named("native_" #name, "native_" #name "_aligned"), {plain()})); \
+#define LOAD(name, R, M)                                                                          \
+    case CodeOp::name:                                                                            \
+    case CodeOp::name##_w:                                                                        \
+        write(a, words<R>, runtime(named("native_" #name, "native_" #name "_aligned"), plain())); \
         break;
-#define STORE(name, A, M)                                                                     \
-    case CodeOp::name:                                                                        \
-    case CodeOp::name##_w: {                                                                  \
-        Value* at = plain();                                                                  \
-        runtime(named("native_" #name, "native_" #name "_aligned"), {at, read(a, words<A>)}); \
-        break;                                                                                \
+#define STORE(name, A, M)                                           \
+    case CodeOp::name:                                              \
+    case CodeOp::name##_w: {                                        \
+        auto [base, address, offset] = plain();                     \
+        runtime(named("native_" #name, "native_" #name "_aligned"), \
+                {base, address, offset, read(a, words<A>)});        \
+        break;                                                      \
     }
-#define LOAD_X(name, R, M)                                                                  \
-    case CodeOp::name##_x:                                                                  \
-        write(a, words<R>, runtime("native_" #name, {access_at(sizeof(M), false, false)})); \
+#define LOAD_X(name, R, M)                                                                       \
+    case CodeOp::name##_x:                                                                       \
+        write(a, words<R>, runtime("native_" #name "_x", {access_at(sizeof(M), false, false)})); \
         break;
-#define STORE_X(name, A, M)                                \
-    case CodeOp::name##_x: {                               \
-        Value* at = access_at(sizeof(M), true, false);     \
-        runtime("native_" #name, {at, read(a, words<A>)}); \
-        break;                                             \
+#define STORE_X(name, A, M)                                     \
+    case CodeOp::name##_x: {                                    \
+        Value* at = access_at(sizeof(M), true, false);          \
+        runtime("native_" #name "_x", {at, read(a, words<A>)}); \
+        break;                                                  \
     }
 #define VEC_LOAD(name, M)                                                            \
     case CodeOp::name:                                                               \

@@ -11,6 +11,7 @@
 
 // The bitcode that the build embeds.
 extern "C" const gpurun::u8 gpurun_native_burst_bitcode[], gpurun_native_burst_bitcode_end[],
+    gpurun_native_interleaved_bitcode[], gpurun_native_interleaved_bitcode_end[],
     gpurun_native_space_bitcode[], gpurun_native_space_bitcode_end[],
     gpurun_native_machine_bitcode[], gpurun_native_machine_bitcode_end[];
 
@@ -102,14 +103,20 @@ private:
 }  // namespace
 
 const Implementation& nvptx_target(Target target) {
-    static const NvptxTarget &burst = *new NvptxTarget(
-                                 {gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
-                             &space = *new NvptxTarget(
-                                 {gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
-                             &machine = *new NvptxTarget({gpurun_native_machine_bitcode,
-                                                          gpurun_native_machine_bitcode_end});
-    if (target == Target::cuda_machine) return machine;
-    return target == Target::cuda_burst ? burst : space;
+    // Never destroyed: threads may compile while the program ends.
+    static const NvptxTarget
+        &burst = *new NvptxTarget({gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
+        &interleaved = *new NvptxTarget(
+            {gpurun_native_interleaved_bitcode, gpurun_native_interleaved_bitcode_end}),
+        &space = *new NvptxTarget({gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
+        &machine =
+            *new NvptxTarget({gpurun_native_machine_bitcode, gpurun_native_machine_bitcode_end});
+    switch (target) {
+        case Target::cuda_machine: return machine;
+        case Target::cuda_burst: return burst;
+        case Target::cuda_interleaved: return interleaved;
+        default: return space;
+    }
 }
 
 }  // namespace gpurun::codegen

@@ -111,14 +111,14 @@ Result<void> CudaDevice::load_kernel(Kernel& kernel, const RuntimeKernel& source
 Result<const Kernel*> CudaDevice::solo_kernel(bool is_deep) {
     return kernel(kernels::solo(is_deep));
 }
-Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep) {
-    return kernel(kernels::gang(info_.capability, is_deep));
+Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep, Layout layout) {
+    return kernel(kernels::gang(info_.capability, is_deep, layout));
 }
 
 std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
     const RuntimeKernel* source = &kernels::resident(info_.capability);
     if (mode == Mode::space) source = &kernels::solo(false);
-    if (mode == Mode::burst) source = &kernels::gang(info_.capability, false);
+    if (mode == Mode::burst) source = &kernels::gang(info_.capability, false, Layout::linear);
     if (shipped(chip(), *source)) return {};
     return [chip = chip(), source] {
         chip.with_context([&](Handle) { assemble_beforehand(chip, *source); });

@@ -14,13 +14,17 @@ namespace {
 
 // How a part's processes are spread.
 struct Plan {
+    Layout layout = Layout::linear;
     u64 words_per_warp = 0, bytes_per_lane = 0;  // both in bytes
     u64 warps = 0;
-    u32 lanes = 0;  // of each warp
+    u32 lanes = 0;  // of each warp that have processes
 
-    double size() const {
-        return double(warps) * (double(words_per_warp) + double(bytes_per_lane) * lanes);
+    // Where memories interleave, lanes without a process have room too.
+    u32 lanes_with_bytes() const { return layout == Layout::linear ? lanes : warp_lanes; }
+    double warp_size() const {
+        return double(words_per_warp) + double(bytes_per_lane) * lanes_with_bytes();
     }
+    double size() const { return double(warps) * warp_size(); }
     // As many slots as have room; of ways to have as many that with the most warps, since lanes of
     // one warp wait for each other.
     void fit(double room, u64 processes) {
@@ -29,7 +33,7 @@ struct Plan {
         for (u32 count = 1; count <= warp_lanes; count *= 2) {
             Plan plan = *this;
             plan.lanes = count;
-            u64 fitting = u64(room / (double(words_per_warp) + double(bytes_per_lane) * count));
+            u64 fitting = u64(room / plan.warp_size());
             plan.warps = std::min({warps, fitting, (processes + count - 1) / count});
             if (plan.warps * count <= most) continue;
             most = plan.warps * count;
@@ -78,6 +82,11 @@ struct Level {
     u64 begun = 0;                  // processes that lanes have taken
 
     u64 lane_count() const { return plan.warps * warp_lanes; }
+    // Where memories begin: `bytes` itself may not be a multiple of interleaved_unit.
+    DevicePointer bytes_at() const {
+        if (plan.layout == Layout::linear) return bytes.at();
+        return (bytes.at() + interleaved_unit - 1) / interleaved_unit * interleaved_unit;
+    }
 };
 
 // What one launch runs: the processes of all parts at first, in small slots, or those of one part
@@ -123,12 +132,22 @@ public:
         return device_.copy_in(word_at(index), &value, sizeof value);
     }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
-        return device_.copy_out(bytes.data(), at(offset), bytes.size());
+        if (level_.plan.layout == Layout::linear)
+            return device_.copy_out(bytes.data(), at(offset), bytes.size());
+        return for_rows(offset, bytes.size(), [&](u64 done, std::span<u8> rows, u64 within, u64 n) {
+            for (u64 i = 0; i < n; i++) bytes[done + i] = rows[in_rows(within + i)];
+            return false;
+        });
     }
     Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
         // Whoever has the slot next gets all of it afresh.
         TRY(write_word(part_.thread + thread_dirty, ~u32{0}));
-        return device_.copy_in(at(offset), bytes.data(), bytes.size());
+        if (level_.plan.layout == Layout::linear)
+            return device_.copy_in(at(offset), bytes.data(), bytes.size());
+        return for_rows(offset, bytes.size(), [&](u64 done, std::span<u8> rows, u64 within, u64 n) {
+            for (u64 i = 0; i < n; i++) rows[in_rows(within + i)] = bytes[done + i];
+            return true;
+        });
     }
 
 private:
@@ -140,6 +159,35 @@ private:
         u64 index = slot_ / warp_lanes * level_.plan.lanes + slot_ % warp_lanes;
         return level_.bytes.at() + index * level_.slot.bytes_per_process + offset;
     }
+
+    // A row is a granule of each lane of the warp; where its byte `within` of this lane is.
+    u64 in_rows(u64 within) const {
+        return within / interleaved_granule * interleaved_row +
+               slot_ % warp_lanes * interleaved_granule + within % interleaved_granule;
+    }
+    // Calls `use(done, rows, within, count)` with the rows of bytes [offset + done, + count), of
+    // which the first is byte `within` of this lane's; writes the rows back if it returns true. The
+    // other lanes stand still.
+    template <class Use>
+    Result<void> for_rows(u64 offset, u64 size, Use use) {
+        constexpr u64 piece = u64{64} << 10;
+        const DevicePointer warp =
+            level_.bytes_at() + slot_ / warp_lanes * warp_lanes * level_.slot.bytes_per_process;
+        for (u64 done = 0; done < size;) {
+            const u64 first = (offset + done) / interleaved_granule,
+                      within = (offset + done) % interleaved_granule,
+                      count = std::min(size - done, piece - within);
+            std::vector<u8> rows((within + count + interleaved_granule - 1) / interleaved_granule *
+                                 interleaved_row);
+            TRY(device_.copy_out(rows.data(), warp + first * interleaved_row, rows.size()));
+            if (use(done, std::span<u8>(rows), within, count))
+                TRY(device_.copy_in(warp + first * interleaved_row, rows.data(), rows.size()));
+            TRY(device_.synchronize("reading interleaved memory"));
+            done += count;
+        }
+        return {};
+    }
+    static constexpr u64 interleaved_row = u64{interleaved_granule} * warp_lanes;
 
     CudaDevice& device_;
     const Burst& part_;
@@ -153,6 +201,7 @@ class BurstRun {
 public:
     BurstRun(CudaDevice& device, std::span<const Burst> parts, const RunControl& control)
         : device_(device), parts_(parts), control_(control), memory_(parts.size()) {
+        if (!parts.empty()) layout_ = parts[0].layout;
         for (const Burst& part : parts) {
             native_.push_back(part.native);
             awaits_.push_back(bool(part.late_native));
@@ -216,7 +265,7 @@ private:
         if (!is_new) return {};
         for (usize i = 0; i < parts_.size(); i++)
             memory_[i].entries = TRY(device_.upload_entries(native_[i], parts_[i].code.size()));
-        const Kernel* kernel = TRY(device_.native_kernel(codegen::Target::cuda_burst));
+        const Kernel* kernel = TRY(device_.native_kernel(device_.burst_target(layout_)));
         for (const auto& tier : tiers_) {
             tier->gang = kernel;
             for (usize i = 0; i < tier->table.size(); i++)
@@ -264,9 +313,11 @@ private:
         for (usize i = 0; i < plans.size(); i++) {
             const SlotLayout& slot = tier.levels[i].slot;
             may_grow |= slot.clipped != 0;
+            plans[i].layout = layout_;
+            plans[i].lanes = 1;
             plans[i].words_per_warp = u64(slot.words.size()) * 4 * warp_lanes;
             plans[i].bytes_per_lane = slot.bytes_per_process;
-            least += double(plans[i].words_per_warp + plans[i].bytes_per_lane);
+            least += plans[i].warp_size();
         }
         double room = double(free - std::min(free, local)) * 0.95;
         if (least > room) return false;
@@ -283,7 +334,8 @@ private:
     Result<std::string> describe_need(const Tier& tier) {
         u64 needed = 0, free = TRY(device_.free_memory());
         for (const Level& level : tier.levels)
-            needed += u64(level.slot.words.size()) * 4 * warp_lanes + level.slot.bytes_per_process;
+            needed += u64(level.slot.words.size()) * 4 * warp_lanes +
+                      level.slot.bytes_per_process * (layout_ == Layout::linear ? 1 : warp_lanes);
         return format(
             "not enough device memory: a warp of processes takes %llu MiB at the least, %llu of "
             "%llu MiB are free; a smaller --memory or --stack asks for less",
@@ -297,21 +349,26 @@ private:
         const Burst& part = parts_[level.part];
         const PartMemory& m = memory_[level.part];
         const SlotLayout& slot = level.slot;
-        const u64 lanes = level.lane_count(), slots = level.plan.warps * level.plan.lanes;
+        const u64 lanes = level.lane_count(),
+                  slots = level.plan.warps * level.plan.lanes_with_bytes();
         std::vector<u8> bytes = initial_bytes(part, slot);
         level.template_words =
             TRY(device_.upload(std::span<const u32>(slot.words), "the template"));
         level.template_bytes = TRY(device_.upload(std::span<const u8>(bytes), "the template"));
         level.next = TRY(device_.allocate_zeroed(4, "a counter"));
         level.words = TRY(device_.allocate_zeroed(lanes * slot.words.size() * 4, "process words"));
-        level.bytes =
-            TRY(device_.allocate_zeroed(slots * slot.bytes_per_process, "process memories"));
+        level.bytes = TRY(device_.allocate_zeroed(
+            slots * slot.bytes_per_process + (layout_ == Layout::linear ? 0 : interleaved_unit),
+            "process memories"));
+        if (layout_ != Layout::linear &&
+            (level.bytes.at() + level.bytes.size()) >> interleaved_address_bits != 0)
+            return Error{"the driver's addresses are too large for --layout interleaved"};
         level.lanes = TRY(device_.allocate_zeroed(lanes * sizeof(LaneState), "lanes"));
         level.states.resize(lanes);
         BurstPart row{};
         row.code = m.code.at();
         row.words = level.words.at();
-        row.bytes = level.bytes.at();
+        row.bytes = level.bytes_at();
         row.template_words = level.template_words.at();
         row.template_bytes = level.template_bytes.at();
         row.arguments = m.arguments.at();
@@ -322,7 +379,7 @@ private:
         row.native = m.entries.addresses;
         if (source) {
             row.source_words = source->words.at();
-            row.source_bytes = source->bytes.at();
+            row.source_bytes = source->bytes_at();
             row.source_bytes_per_process = source->slot.bytes_per_process;
             row.source_words_per_process = u32(source->slot.words.size());
             row.source_lanes = source->plan.lanes;
@@ -361,8 +418,8 @@ private:
             level.slot = lay_out(part, size_of(part, tier.number, free));
             is_deep |= level.slot.stack_end - level.slot.stack > gang_stack_slots;
         }
-        tier.gang = is_native() ? TRY(device_.native_kernel(codegen::Target::cuda_burst))
-                                : TRY(device_.gang_kernel(is_deep));
+        tier.gang = is_native() ? TRY(device_.native_kernel(device_.burst_target(layout_)))
+                                : TRY(device_.gang_kernel(is_deep, layout_));
         if (!TRY(plan(tier, processes))) return false;
         for (Level& level : tier.levels) {
             tier.table.push_back(TRY(make_part(level, tier.source, tier.warps)));
@@ -575,6 +632,7 @@ private:
     CudaDevice& device_;
     std::span<const Burst> parts_;
     const RunControl& control_;
+    Layout layout_ = Layout::linear;
     std::vector<PartMemory> memory_;
     // Of the parts: what they have of machine code, and whether more will come.
     std::vector<std::vector<NativePart>> native_;

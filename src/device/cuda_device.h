@@ -305,7 +305,7 @@ public:
         TRY(check(driver_.context_set(context_), "using the context"));
         switch (mode) {
             case Mode::space: TRY(solo_kernel(false)); break;
-            case Mode::burst: TRY(gang_kernel(false)); break;
+            case Mode::burst: TRY(gang_kernel(false, Layout::linear)); break;
             case Mode::machine: TRY(native_kernel(codegen::Target::cuda_machine)); break;
         }
         return {};
@@ -315,8 +315,10 @@ public:
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
                                                           codegen::Target target) override;
-    codegen::Target native_target(bool for_bursts) const override {
-        return for_bursts ? codegen::Target::cuda_burst : codegen::Target::cuda_space;
+    codegen::Target space_target() const override { return codegen::Target::cuda_space; }
+    codegen::Target burst_target(Layout layout) const override {
+        return layout == Layout::linear ? codegen::Target::cuda_burst
+                                        : codegen::Target::cuda_interleaved;
     }
     codegen::Target machine_target() const override { return codegen::Target::cuda_machine; }
     bool loads_beside_machine() const override { return false; }
@@ -393,7 +395,7 @@ public:
     NativeParams native_params(Tier tier) const;
     u32 native_stack_bytes(codegen::Target target) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
-    Result<const Kernel*> gang_kernel(bool is_deep);
+    Result<const Kernel*> gang_kernel(bool is_deep, Layout layout);
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
                         void* params) {
         void* arguments[] = {params};

@@ -133,7 +133,8 @@ struct EntryWords {
 const RuntimeKernel& native_source(codegen::Target target, u32 capability) {
     switch (target) {
         case codegen::Target::cuda_machine: return kernels::resident(capability);
-        case codegen::Target::cuda_burst: return kernels::native_gang();
+        case codegen::Target::cuda_burst: return kernels::native_gang(Layout::linear);
+        case codegen::Target::cuda_interleaved: return kernels::native_gang(Layout::interleaved);
         default: return kernels::native_solo();
     }
 }

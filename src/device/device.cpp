@@ -17,7 +17,8 @@ Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Ima
     return Error{info().id + " has no native tier; --tier interp runs there"};
 }
 
-codegen::Target Device::native_target(bool) const { return codegen::Target::host; }
+codegen::Target Device::space_target() const { return codegen::Target::host; }
+codegen::Target Device::burst_target(Layout) const { return codegen::Target::host; }
 codegen::Target Device::machine_target() const { return codegen::Target::host; }
 bool Device::loads_beside_machine() const { return true; }
 Assembler Device::assembler(codegen::Target) const { return {}; }

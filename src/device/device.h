@@ -163,8 +163,9 @@ struct Burst {
     // time, until there is some.
     std::function<std::optional<NativePart>()> late_native;
     Tier tier = Tier::interp;
-    bool is_watched = false;  // runtime/watch.h: checked when a process ends
-    u32 spoilt = ~u32{0};     // the process that fails its check, to test that
+    Layout layout = Layout::linear;  // the same for all parts of a launch; for GPUs
+    bool is_watched = false;         // runtime/watch.h: checked when a process ends
+    u32 spoilt = ~u32{0};            // the process that fails its check, to test that
 };
 
 // Chooses which of `count` processes are looked at: every `step`th from `first` on, so that looking
@@ -273,7 +274,9 @@ public:
     // tier.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
                                                                   codegen::Target target);
-    virtual codegen::Target native_target(bool for_bursts) const;
+    // What images for a process alone and for bursts are compiled for.
+    virtual codegen::Target space_target() const;
+    virtual codegen::Target burst_target(Layout layout) const;
     // Whether machine code can come while something runs here: by Space::use_native() and
     // Burst::late_native.
     virtual bool takes_late_native() const { return false; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/burst.h"
 #include "base/ints.h"
 
 namespace gpurun {
@@ -40,11 +41,11 @@ std::string unpack_text(PackedBytes packed);
 namespace kernels {
 
 // gpurun_burst; deep: for stacks beyond gang_stack_slots.
-const RuntimeKernel& gang(u32 capability, bool is_deep);
+const RuntimeKernel& gang(u32 capability, bool is_deep, Layout layout);
 // gpurun_solo; deep: for stacks that use more than stack_window.
 const RuntimeKernel& solo(bool is_deep);
 // gpurun_burst and gpurun_solo that run machine code, which is loaded apart from them.
-const RuntimeKernel& native_gang();
+const RuntimeKernel& native_gang(Layout layout);
 const RuntimeKernel& native_solo();
 // gpurun_resident.
 const RuntimeKernel& resident(u32 capability);

@@ -45,6 +45,8 @@ void add_memories(SlotLayout& slot, const Burst& burst, u64 limit) {
         write_wide(record, memory_capacity, capacity);
         next += capacity + (burst.is_watched ? canary_bytes : 0);
     }
+    // Interleaved ones begin at multiples of interleaved_unit, a warp after another.
+    if (burst.layout == Layout::interleaved) next = (next + 0xffff) & ~u64{0xffff};
     slot.bytes_per_process = next;
 }
 

@@ -211,6 +211,7 @@ Result<device::Burst> Store::make_burst(const Extern& func, std::vector<u32> arg
     burst.is_watched = options_.is_watched;
     burst.native = native_;
     burst.tier = options_.tier;
+    burst.layout = options_.layout;
     burst.thread = current_.at;
     for (ValType param : type.params) burst.argument_words += translate::words_of(param);
     for (ValType result : type.results) burst.result_words += translate::words_of(result);
@@ -261,6 +262,26 @@ Result<Template> make_template(const Job& job, const std::string& function,
 
 namespace {
 
+// Memories that threads share, or that one process may have too much of for offsets of 32 bits, are
+// always linear.
+bool can_interleave(const wasm::Module& module) {
+    constexpr u64 all_pages = u64{1} << (32 - page_bits);
+    u64 most = 0;
+    for (const wasm::MemoryType& memory : module.memories) {
+        if (memory.limits.is_shared || memory.limits.is_64) return false;
+        most += memory.limits.max.value_or(all_pages);
+    }
+    return most <= all_pages;
+}
+
+// All parts of a launch have the same layout.
+Layout layout_of(std::span<const Job> jobs) {
+    const bool is_interleaved = std::ranges::all_of(jobs, [](const Job& job) {
+        return job.run.layout == Layout::interleaved && can_interleave(*job.program.module);
+    });
+    return is_interleaved ? Layout::interleaved : Layout::linear;
+}
+
 // What is there of a burst that was stopped before it began.
 BurstReport stopped_report(std::span<const Job> jobs) {
     std::vector<BurstReport::Part> parts(jobs.size());
@@ -281,14 +302,16 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
     std::vector<device::Burst> bursts;
     std::vector<std::optional<System>> systems;
     std::vector<std::optional<DumpFolder>> dumps;
+    const Layout layout = layout_of(jobs);
     for (const Job& job : jobs) {
         const auto& [program, run] = job;
         dumps.push_back(TRY(dump_folder(job)));
         TRY(check_memories(device.info(), *program.module));
         const std::vector<host::ProcessInput> inputs = process_inputs(job);
         const host::SystemOptions system = burst_system(device.info(), job, inputs, control);
-        Template made =
-            TRY(make_template(job, run.function, template_options(job, device, control), system));
+        StoreOptions wanted = template_options(job, device, control);
+        wanted.layout = layout;
+        Template made = TRY(make_template(job, run.function, wanted, system));
         const wasm::FuncType& type = made.store->type_of(made.func);
         TRY(check_count(device.info(), type, run.many.count()));
         std::vector<u32> arguments = TRY(argument_words(type, run));

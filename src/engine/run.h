@@ -77,6 +77,8 @@ struct Run {
     Limits limits;
     Streams streams;
     device::Tier tier = device::Tier::interp;
+    // Of memories of many processes on GPUs; nothing: what suits them.
+    std::optional<Layout> layout;
     Many many;
     MachineLimits machine;
     u32 priority = normal_priority;  // of a process on a machine

@@ -353,7 +353,7 @@ Result<void> Store::use_native(const FoundImage& found, u32 begin) {
     const codegen::Image& image = found.image;
     const device::NativePart part{TRY(native_device().load_native(image, native_target())), begin};
     // What a burst's template needs is interpreted where the burst has an image of its own.
-    if (native_target() == device_.native_target(false)) TRY(space_->use_native(part));
+    if (native_target() == device_.space_target()) TRY(space_->use_native(part));
     native_.push_back(part);
     facts_.functions += image.functions;
     facts_.interpreted += image.interpreted;

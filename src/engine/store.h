@@ -38,6 +38,7 @@ struct StoreOptions {
     std::shared_ptr<Images> images = {};  // of a module that will be loaded; others have their own
     device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does,
     bool is_for_machine = false;          // or in a machine
+    Layout layout = Layout::linear;       // of memories in bursts
     bool is_watched = false;          // with canaries, checked after every run: finds bugs of ours
     device::RunControl control = {};  // who may stop it while machine code is made
 };
@@ -233,7 +234,8 @@ private:
     codegen::Target native_target() {
         device::Device& device = native_device();
         return options_.is_for_machine ? device.machine_target()
-                                       : device.native_target(options_.bursts_on != nullptr);
+               : options_.bursts_on    ? device.burst_target(options_.layout)
+                                       : device.space_target();
     }
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);

@@ -30,7 +30,7 @@ Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) 
     const u32* memory = word_at(p.words, word(r.instance, low_of(p.code[r.pc + 1])));
     if (!(word(memory, memory_flags) & memory_is_shared))
         return trap(r, Trap::expected_shared_memory);
-    if (atomic_load<T>(at) != get<T>(r.fp, slots & 0xffff)) {
+    if (load_atomic<T>(at) != get<T>(r.fp, slots & 0xffff)) {
         word(r.fp, a_of(w)) = wait_not_equal;
         return advance(r);
     }
@@ -126,30 +126,30 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
 #define ATOMIC_LOAD(name, V, M)                 \
     case CodeOp::name: {                        \
         AT_ALIGNED(sizeof(M))                   \
-        set<V>(r.fp, a, V(atomic_load<M>(at))); \
+        set<V>(r.fp, a, V(load_atomic<M>(at))); \
         return advance(r);                      \
     }
 #define ATOMIC_STORE(name, V, M)                 \
     case CodeOp::name: {                         \
         AT_ALIGNED_TO_WRITE(sizeof(M))           \
-        atomic_store<M>(at, M(get<V>(r.fp, a))); \
+        store_atomic<M>(at, M(get<V>(r.fp, a))); \
         return advance(r);                       \
     }
-#define ATOMIC_RMW(name, V, M, f)                         \
-    case CodeOp::name: {                                  \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                    \
-        M value = M(get<V>(r.fp, extra & 0xffff));        \
-        set<V>(r.fp, a, V(atomic_rmw_##f<M>(at, value))); \
-        return advance(r);                                \
+#define ATOMIC_RMW(name, V, M, f)                  \
+    case CodeOp::name: {                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))             \
+        M value = M(get<V>(r.fp, extra & 0xffff)); \
+        set<V>(r.fp, a, V(rmw_##f<M>(at, value))); \
+        return advance(r);                         \
     }
 // What is expected is compared as what is stored: as many bytes as the access has.
-#define ATOMIC_CMPXCHG(name, V, M)                                        \
-    case CodeOp::name: {                                                  \
-        AT_ALIGNED_TO_WRITE(sizeof(M))                                    \
-        M expected = M(get<V>(r.fp, extra & 0xffff));                     \
-        M replacement = M(get<V>(r.fp, extra >> 16));                     \
-        set<V>(r.fp, a, V(atomic_cmpxchg<M>(at, expected, replacement))); \
-        return advance(r);                                                \
+#define ATOMIC_CMPXCHG(name, V, M)                                                 \
+    case CodeOp::name: {                                                           \
+        AT_ALIGNED_TO_WRITE(sizeof(M))                                             \
+        M expected = M(get<V>(r.fp, extra & 0xffff));                              \
+        M replacement = M(get<V>(r.fp, extra >> 16));                              \
+        set<V>(r.fp, a, V(compare_exchange_atomic<M>(at, expected, replacement))); \
+        return advance(r);                                                         \
     }
 #include "abi/code_ops.def"
 #undef OP

@@ -127,7 +127,7 @@ void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
     if (record == nullptr) return;
     record->value = value;
     for (u32 i = 0; text != nullptr && i < value && i < debug_text_bytes; i++)
-        record->text[i] = text[i];
+        record->text[i] = load_bytes<u8>(text + i);
     record->kind = kind;
     finish_record(made);
 }

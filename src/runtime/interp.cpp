@@ -36,6 +36,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
     Slots rp = start.rp;
     u32* instance = start.instance;
     u8* memory = start.memory;
+    u8* base = guest_base(memory);
     u64 memory_size = start.memory_size;
     u32 dirty = start.dirty;
     Trap why = Trap::none;
@@ -64,6 +65,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
     rp = r.rp;                   \
     instance = r.instance;       \
     memory = r.memory;           \
+    base = guest_base(memory);   \
     memory_size = r.memory_size; \
     dirty = r.dirty;             \
     why = r.trap;
@@ -254,22 +256,22 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
         if (num::name(get<T>(fp, B), T(s64(K)))) GO(BRANCH_DISTANCE) \
         NEXT(1)                                                      \
     }
-#define LOAD_AT(R, M, offset, length)                               \
-    {                                                               \
-        u64 address = u64(get<u32>(fp, B)) + (offset);              \
-        if (address + sizeof(M) > memory_size) [[unlikely]]         \
-            goto out_of_bounds;                                     \
-        set<R>(fp, A, R(load_bytes<M>(guest_at(memory, address)))); \
-        NEXT(length)                                                \
+#define LOAD_AT(R, M, offset, length)                       \
+    {                                                       \
+        u64 address = u64(get<u32>(fp, B)) + (offset);      \
+        if (address + sizeof(M) > memory_size) [[unlikely]] \
+            goto out_of_bounds;                             \
+        set<R>(fp, A, R(load_guest<M>(base, address)));     \
+        NEXT(length)                                        \
     }
-#define STORE_AT(R, M, offset, length)                               \
-    {                                                                \
-        u64 address = u64(get<u32>(fp, B)) + (offset);               \
-        if (address + sizeof(M) > memory_size) [[unlikely]]          \
-            goto out_of_bounds;                                      \
-        dirty |= 1u << u32(address >> p.dirty_shift);                \
-        store_bytes<M>(guest_at(memory, address), M(get<R>(fp, A))); \
-        NEXT(length)                                                 \
+#define STORE_AT(R, M, offset, length)                      \
+    {                                                       \
+        u64 address = u64(get<u32>(fp, B)) + (offset);      \
+        if (address + sizeof(M) > memory_size) [[unlikely]] \
+            goto out_of_bounds;                             \
+        dirty |= 1u << u32(address >> p.dirty_shift);       \
+        store_guest<M>(base, address, M(get<R>(fp, A)));    \
+        NEXT(length)                                        \
     }
 #define LOAD(name, R, M) \
     CASE(name) LOAD_AT(R, M, C, 1) CASE(name##_w) LOAD_AT(R, M, low_of(code[pc + 1]), 2)

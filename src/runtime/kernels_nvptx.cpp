@@ -95,25 +95,62 @@ constexpr s64 native_quantum = 1 << 17;
 #endif
 
 #if !GPURUN_SOLO
-// The memories of a slot as the template has them: all of it the first time, then the pieces
+// Offsets among a process's bytes.
+struct ByteRange {
+    u64 begin, end;
+};
+// A piece whose writes are noted by one bit.
+ByteRange dirty_piece(const BurstPart& part, u32 number) {
+    const u64 begin = u64(number) << part.dirty_shift;
+    const u64 end = begin + (u64{1} << part.dirty_shift) + dirty_reach;
+    return {smaller(begin, part.bytes_per_process), smaller(end, part.bytes_per_process)};
+}
+// What of a range is from the template; all else is zero.
+ByteRange template_part(const BurstPart& part, ByteRange range) {
+    const u64 begin = range.begin < part.template_begin ? part.template_begin : range.begin;
+    const u64 end = smaller(range.end, part.template_size);
+    return begin < end ? ByteRange{begin, end} : ByteRange{range.end, range.end};
+}
+
+// Makes the memories of a slot as the template has them: all of it the first time, then the pieces
 // that were written. All lanes work on it together.
 void prepare_bytes(const BurstPart& part, u64 slot, bool is_fresh, u32 dirty) {
     u8* to = pointer<u8>(part.bytes) + slot * part.bytes_per_process;
     const u8* from = pointer<const u8>(part.template_bytes);
-    auto prepare = [&](u64 begin, u64 end) {
-        u64 copy_begin = begin < part.template_begin ? part.template_begin : begin;
-        u64 copy_end = end < part.template_size ? end : part.template_size;
-        if (copy_begin >= copy_end) copy_begin = copy_end = end;
-        if (!is_fresh) do_part({to + begin, nullptr, copy_begin - begin, 0});
-        do_part({to + copy_begin, from + copy_begin, copy_end - copy_begin, 0});
-        if (!is_fresh) do_part({to + copy_end, nullptr, end - copy_end, 0});
+    auto prepare = [&](ByteRange range) {
+        const ByteRange copied = template_part(part, range);
+        if (!is_fresh) do_part({to + range.begin, nullptr, copied.begin - range.begin, 0});
+        do_part({to + copied.begin, from + copied.begin, copied.end - copied.begin, 0});
+        if (!is_fresh) do_part({to + copied.end, nullptr, range.end - copied.end, 0});
     };
-    if (is_fresh) return prepare(0, part.bytes_per_process);
-    for (; dirty != 0; dirty &= dirty - 1) {
-        u64 begin = u64(lowest(dirty)) << part.dirty_shift;
-        u64 end = begin + (u64{1} << part.dirty_shift) + dirty_reach;
-        if (begin > part.bytes_per_process) begin = part.bytes_per_process;
-        prepare(begin, end < part.bytes_per_process ? end : part.bytes_per_process);
+    if (is_fresh) return prepare({0, part.bytes_per_process});
+    for (; dirty != 0; dirty &= dirty - 1) prepare(dirty_piece(part, lowest(dirty)));
+}
+
+// Where the memories of a lane begin that interleave with those of its warp, as a base.
+u8* interleaved_base(u64 bytes, u64 bytes_per_process, u64 warp, u32 lane) {
+    return pointer<u8>(bytes) + warp * warp_lanes * bytes_per_process + lane * granule;
+}
+
+// The same as prepare_bytes where memories interleave: each lane that `is_wanted` does it for its
+// own, so that all that do it touch neighbouring words.
+void prepare_interleaved(const BurstPart& part, u8* base, bool is_wanted, bool is_fresh,
+                         u32 dirty) {
+    const u8* from = pointer<const u8>(part.template_bytes);
+    auto prepare = [&](ByteRange range) {
+        const ByteRange copied = template_part(part, range);
+        auto clear = [&](u64 begin, u64 end) {
+            for (u64 i = begin; i < end; i += granule) store_aligned_at<u32>(base, i, 0);
+        };
+        if (!is_fresh) clear(range.begin, copied.begin);
+        for (u64 i = copied.begin; i < copied.end; i += granule)
+            store_aligned_at<u32>(base, i, load_linear<u32>(from + i));
+        if (!is_fresh) clear(copied.end, range.end);
+    };
+    if (is_wanted && is_fresh) prepare({part.template_begin, part.template_size});
+    for (u32 number = 0; number < 32; number++) {
+        const bool is_dirty = is_wanted && !is_fresh && (dirty >> number & 1);
+        if (ballot(is_dirty) != 0 && is_dirty) prepare(dirty_piece(part, number));
     }
 }
 
@@ -125,7 +162,14 @@ void poison_words(const BurstPart& part, const Process& p) {
             if (i != process_heap_next) word(p.words, i) = poison_word;
 }
 
-// All of a memory is as in the template: nothing that was written went unnoticed.
+// Checks that all of a memory is as in the template: nothing that was written went unnoticed.
+void verify_interleaved(const BurstPart& part, const u8* base, u32 id) {
+    const u8* from = pointer<const u8>(part.template_bytes);
+    for (u64 i = 0; i < part.bytes_per_process; i += granule) {
+        const u32 wanted = i < part.template_size ? load_linear<u32>(from + i) : 0;
+        RUNTIME_CHECK(load_aligned_at<u32>(base, i) == wanted, id, u32(i));
+    }
+}
 void verify_bytes(const BurstPart& part, u64 slot, u32 id) {
     const u8* bytes = pointer<const u8>(part.bytes) + slot * part.bytes_per_process;
     const u8* from = pointer<const u8>(part.template_bytes);
@@ -221,22 +265,30 @@ void move_bytes(const BurstPart& part, u8* to, u32 slot) {
                   });
 }
 
-// Hands processes to the lanes that have none. False: there are no more.
-bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has_process,
-                    bool& is_fresh, u32& id) {
-    u32 idle = ballot(!has_process && lane_id() < part.lanes);
-    if (idle == 0) return true;
-    u32 first = 0;
-    if (lane_id() == lowest(idle)) first = atom_add(pointer<u32>(part.next), popcount(idle));
-    first = shuffle(first, lowest(idle));
-    bool is_idle = idle >> lane_id() & 1;
-    u32 mine = first + popcount(idle & ((1u << lane_id()) - 1));
-    bool got = is_idle && first < part.processes && mine < part.processes;
-    u32 dirty = word(p.words, part.thread + thread_dirty);
-    u32 fresh_lanes = ballot(is_fresh);
+// The same for a lane whose memories interleave with others, as they did where it comes from.
+void move_interleaved(const BurstPart& part, u8* to, u32 slot) {
+    const u8* from = interleaved_base(part.source_bytes, part.source_bytes_per_process,
+                                      slot / warp_lanes, slot % warp_lanes);
+    move_memories(source_words(part, slot), pointer<const u32>(part.template_words),
+                  [&](u64 to_at, u64 from_at, u64 count) {
+                      for (u64 i = 0; i < count; i += granule)
+                          store_aligned_at<u32>(to, to_at + i,
+                                                load_aligned_at<u32>(from, from_at + i));
+                  });
+}
+
+// Gives the lanes that `got` a process their memories.
+void give_bytes(const BurstPart& part, u32 warp, bool got, bool is_fresh, u32 dirty,
+                const MovedProcess& moved) {
     const bool is_move = part.moved != 0;
-    MovedProcess moved{0, mine};
-    if (is_move && got) moved = pointer<const MovedProcess>(part.moved)[mine];
+    if (memories_interleave) {
+        u8* base = interleaved_base(part.bytes, part.bytes_per_process, warp, lane_id());
+        prepare_interleaved(part, base, got, is_fresh, dirty);
+        if (got && part.is_watched) verify_interleaved(part, base, moved.id);
+        if (got && is_move) move_interleaved(part, base, moved.slot);
+        return sync_warp();
+    }
+    const u32 fresh_lanes = ballot(is_fresh);
     for (u32 left = ballot(got); left != 0; left &= left - 1) {
         u32 lane = lowest(left);
         u64 slot = u64(warp) * part.lanes + lane;
@@ -248,6 +300,23 @@ bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has
         move_bytes(part, pointer<u8>(part.bytes) + slot * part.bytes_per_process,
                    shuffle(moved.slot, lane));
     }
+}
+
+// Hands processes to the lanes that have none. False: there are no more.
+bool take_processes(const BurstPart& part, const Process& p, u32 warp, bool& has_process,
+                    bool& is_fresh, u32& id) {
+    u32 idle = ballot(!has_process && lane_id() < part.lanes);
+    if (idle == 0) return true;
+    u32 first = 0;
+    if (lane_id() == lowest(idle)) first = atom_add(pointer<u32>(part.next), popcount(idle));
+    first = shuffle(first, lowest(idle));
+    bool is_idle = idle >> lane_id() & 1;
+    u32 mine = first + popcount(idle & ((1u << lane_id()) - 1));
+    bool got = is_idle && first < part.processes && mine < part.processes;
+    const bool is_move = part.moved != 0;
+    MovedProcess moved{0, mine};
+    if (is_move && got) moved = pointer<const MovedProcess>(part.moved)[mine];
+    give_bytes(part, warp, got, is_fresh, word(p.words, part.thread + thread_dirty), moved);
     if (got && is_move) {
         move_words({source_words(part, moved.slot), part.stack, part.source_stack_end},
                    {p.words, part.stack, part.stack_end}, pointer<const u32>(part.template_words),
@@ -360,6 +429,13 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_solo(SoloParams params) {
 #endif
 }
 #else
+// Where the memories of a lane's process begin.
+u8* bytes_of(const BurstPart& part, u32 warp, u32 lane) {
+    if (memories_interleave)
+        return interleaved_pointer(part.bytes + u64(warp) * warp_lanes * part.bytes_per_process);
+    return pointer<u8>(part.bytes) + (u64(warp) * part.lanes + lane) * part.bytes_per_process;
+}
+
 // The part of a burst that a warp works on.
 const BurstPart& part_of(const BurstParams& params, u32 warp) {
     const BurstPart* part = pointer<const BurstPart>(params.parts);
@@ -373,7 +449,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     if (warp >= part.warps) return;
     Process p{pointer<const u64>(part.code),
               pointer<u32>(part.words) + usize(warp) * part.words_per_process * warp_lanes + lane,
-              pointer<u8>(part.bytes) + (u64(warp) * part.lanes + lane) * part.bytes_per_process,
+              bytes_of(part, warp, lane),
               nullptr,
               0,
               part.dirty_shift,

@@ -12,12 +12,17 @@ namespace {
 // code of a function.
 constexpr s64 chunk_cost = lanes_are_processes ? 1 << 14 : 1 << 18, turn_cost = 1 << 12;
 
+void set_memory(NativeContext& n, const Registers& r) {
+    n.memory = r.memory;
+    n.memory_base = guest_base(r.memory);
+    n.memory_size = r.memory_size;
+}
+
 void load_memory(NativeContext& n) {
     Registers r;
     r.instance = n.instance;
     load_memory_0(*n.process, r);
-    n.memory = r.memory;
-    n.memory_size = r.memory_size;
+    set_memory(n, r);
 }
 
 void use_instance(NativeContext& n, u32* instance) {
@@ -196,8 +201,7 @@ NativeStatus native_operate(NativeContext* n, StackWord* fp, StackWord* rp, u32 
     Registers r = registers_at(*n, n->code + position, {fp}, {rp}, n->instance);
     const Outcome outcome =
         operate(*n, r, [&] { return run_out_of_line(p, n->thread, r, p.code[r.pc]); });
-    n->memory = r.memory;
-    n->memory_size = r.memory_size;
+    set_memory(*n, r);
     n->pc = r.pc - n->code;
     return status_of(outcome);
 }
@@ -264,8 +268,7 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     if (known != nullptr) {
         n.instance = known->instance;
         n.code = module_of(p, n.instance).code;
-        n.memory = known->memory;
-        n.memory_size = known->memory_size;
+        set_memory(n, *known);
         fp = known->fp;
         rp = known->rp;
     } else {

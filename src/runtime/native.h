@@ -45,7 +45,8 @@ struct NativeContext {
 
     u32 code;  // the module's first instruction
     u32* instance;
-    u8* memory;  // memory 0, and its size
+    u8* memory;  // memory 0, its base (guest_base), and its size
+    u8* memory_base;
     u64 memory_size;
 
     u32 entry;  // where the function that is called next begins; 0, and all that are called: with

@@ -82,7 +82,7 @@ NATIVE const void* native_call_at(const NativeContext* n, u32 number) { return n
 NATIVE s64 native_quantum(const NativeContext* n) { return n->quantum; }
 NATIVE void native_set_quantum(NativeContext* n, s64 quantum) { n->quantum = quantum; }
 NATIVE s64 native_after_call(s64 quantum) { return quantum - call_cost; }
-NATIVE u8* native_memory(const NativeContext* n) { return n->memory; }
+NATIVE u8* native_memory(const NativeContext* n) { return n->memory_base; }
 NATIVE u64 native_memory_size(const NativeContext* n) { return n->memory_size; }
 NATIVE u32 native_pages(u64 size) { return u32(size >> page_bits); }
 NATIVE u32 native_entry(const NativeContext* n) { return n->entry; }
@@ -170,9 +170,6 @@ NATIVE void native_imported_set_128(NativeContext* n, u32 at, Words value) {
 // ---- memory ------------------------------------------------------------------------
 
 NATIVE bool native_is_outside(u64 size, u32 address, u64 end) { return address + end > size; }
-NATIVE u8* native_address(u8* memory, u32 address, u32 offset) {
-    return guest_at(memory, u64(address) + offset);
-}
 // The general form: null if it is out of bounds.
 NATIVE u8* native_access(const NativeContext* n, u32 memory_word, u64 address, u64 offset,
                          u32 width) {
@@ -192,13 +189,26 @@ NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;
 }
 
+// LOAD and STORE: memory 0, by its base; name_x and the others: where native_access says.
 #define OP(name)
-#define LOAD(name, R, M)                                                    \
-    NATIVE R native_##name(const u8* at) { return R(load_compact<M>(at)); } \
-    NATIVE R native_##name##_aligned(const u8* at) { return R(load_natural<M>(at)); }
-#define STORE(name, A, M)                                                          \
-    NATIVE void native_##name(u8* at, A value) { store_compact<M>(at, M(value)); } \
-    NATIVE void native_##name##_aligned(u8* at, A value) { store_natural<M>(at, M(value)); }
+#define LOAD(name, R, M)                                                          \
+    NATIVE R native_##name(const u8* memory, u32 address, u32 offset) {           \
+        return R(load_guest_compact<M>(memory, u64(address) + offset));           \
+    }                                                                             \
+    NATIVE R native_##name##_aligned(const u8* memory, u32 address, u32 offset) { \
+        return R(load_guest_natural<M>(memory, u64(address) + offset));           \
+    }
+#define STORE(name, A, M)                                                               \
+    NATIVE void native_##name(u8* memory, u32 address, u32 offset, A value) {           \
+        store_guest_compact<M>(memory, u64(address) + offset, M(value));                \
+    }                                                                                   \
+    NATIVE void native_##name##_aligned(u8* memory, u32 address, u32 offset, A value) { \
+        store_guest_natural<M>(memory, u64(address) + offset, M(value));                \
+    }
+#define LOAD_X(name, R, M) \
+    NATIVE R native_##name##_x(const u8* at) { return R(load_compact<M>(at)); }
+#define STORE_X(name, A, M) \
+    NATIVE void native_##name##_x(u8* at, A value) { store_compact<M>(at, M(value)); }
 #define VEC_LOAD(name, M) \
     NATIVE Words native_##name(const u8* at) { return pass(num::name(load_compact<M>(at))); }
 #define VEC_STORE(name) \
@@ -212,14 +222,14 @@ NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
         store_compact<M>(at, num::name(take<V128>(value), lane)); \
     }
 #define ATOMIC_LOAD(name, V, M) \
-    NATIVE V native_##name(const u8* at) { return V(atomic_load<M>(at)); }
+    NATIVE V native_##name(const u8* at) { return V(load_atomic<M>(at)); }
 #define ATOMIC_STORE(name, V, M) \
-    NATIVE void native_##name(u8* at, V value) { atomic_store<M>(at, M(value)); }
+    NATIVE void native_##name(u8* at, V value) { store_atomic<M>(at, M(value)); }
 #define ATOMIC_RMW(name, V, M, f) \
-    NATIVE V native_##name(u8* at, V value) { return V(atomic_rmw_##f<M>(at, M(value))); }
-#define ATOMIC_CMPXCHG(name, V, M)                                    \
-    NATIVE V native_##name(u8* at, V expected, V replacement) {       \
-        return V(atomic_cmpxchg<M>(at, M(expected), M(replacement))); \
+    NATIVE V native_##name(u8* at, V value) { return V(rmw_##f<M>(at, M(value))); }
+#define ATOMIC_CMPXCHG(name, V, M)                                             \
+    NATIVE V native_##name(u8* at, V expected, V replacement) {                \
+        return V(compare_exchange_atomic<M>(at, M(expected), M(replacement))); \
     }
 #include "abi/code_ops.def"
 

@@ -48,7 +48,7 @@ bool is_dots(Name name, u32 count) {
 
 Errno check_text(const u8* text, u32 length) {
     for (u32 i = 0; i < length;) {
-        u8 first = text[i];
+        u8 first = load_bytes<u8>(text + i);
         if (first == 0) return Errno::inval;
         u32 count = first < 0x80   ? 1
                     : first < 0xc2 ? 0
@@ -58,14 +58,14 @@ Errno check_text(const u8* text, u32 length) {
                                    : 0;
         if (count == 0 || i + count > length) return Errno::ilseq;
         for (u32 k = 1; k < count; k++)
-            if ((text[i + k] & 0xc0) != 0x80) return Errno::ilseq;
-        u8 second = count > 2 ? text[i + 1] : 0;
+            if ((load_bytes<u8>(text + i + k) & 0xc0) != 0x80) return Errno::ilseq;
+        u8 second = count > 2 ? load_bytes<u8>(text + i + 1) : u8(0);
         if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
             (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
             return Errno::ilseq;
         i += count;
     }
-    return length > 0 && text[0] == '/' ? Errno::perm : Errno::success;
+    return length > 0 && load_bytes<u8>(text) == '/' ? Errno::perm : Errno::success;
 }
 
 Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, LastLink last_link,
@@ -76,7 +76,7 @@ Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, Last
     if (length == 0) return failed(Errno::noent);
     if (length >= max_path) return failed(Errno::nametoolong);
     Rest rest{scratch.bytes(), 2 * max_path - length, 2 * max_path};
-    for (u32 i = 0; i < length; i++) rest.bytes[rest.at + i] = path[i];
+    for (u32 i = 0; i < length; i++) rest.bytes[rest.at + i] = load_bytes<u8>(path + i);
     if (Errno error = check_text(rest.bytes + rest.at, length); error != Errno::success)
         return failed(error);
     Place place{Errno::success, start, start, {nullptr, 0}, false};

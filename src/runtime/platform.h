@@ -6,8 +6,11 @@
 //   lane_stride                       words of neighbouring lanes interleave by this much
 //   StackWord, slot_stride            the same for the slots of stacks, wherever those are
 //   load_word<T>, load_slot<T>, …     numbers of one to four words or slots
+//   memories_interleave               whether linear memories of a warp's lanes do (interleaved.h)
 //   load_bytes<T>, store_bytes<T>     unaligned little-endian access
-//   load_compact<T>, load_natural<T>, …   the same in little code, for machine code
+//   guest_base, load_guest<T>, …      the same to a linear memory, by its base
+//   load_compact<T>, load_guest_compact<T>, load_guest_natural<T>, …   for machine code: in little
+//                                     code, or of aligned addresses
 //   in_stack, in_device               pointers of which it is said what memory they are to
 //   do_chore, do_chores               copying and filling memory (chore.h): for one lane, for all
 //   stack_is_window                   whether a part of a stack is all that is at hand
@@ -25,6 +28,8 @@
 #include "runtime/platform_gang.h"
 #endif
 #include "runtime/platform_nvptx.h"
+
+#include "runtime/interleaved.h"
 #include "runtime/together.h"
 #elif defined(GPURUN_PLATFORM)
 #include GPURUN_PLATFORM  // a test's

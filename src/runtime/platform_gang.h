@@ -13,6 +13,11 @@ namespace gpurun::rt {
 
 inline constexpr bool stack_is_window = false;
 inline constexpr bool lanes_are_processes = true;
+#if GPURUN_INTERLEAVED
+inline constexpr bool memories_interleave = true;
+#else
+inline constexpr bool memories_interleave = false;
+#endif
 #if GPURUN_RESIDENT
 inline constexpr bool may_be_resident = true;
 inline constexpr u32 lane_stride = 1;  // a process goes from lane to lane: its words lie together

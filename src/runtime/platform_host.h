@@ -19,6 +19,7 @@ namespace gpurun::rt {
 inline constexpr bool stack_is_window = false;
 inline constexpr bool may_be_resident = true;
 inline constexpr bool lanes_are_processes = false;
+inline constexpr bool memories_interleave = false;
 inline constexpr u32 lane_stride = 1;
 
 // Stacks lie among the words.
@@ -56,13 +57,19 @@ template <class T>
 GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
+// By the base of a memory, which is a pointer to its first byte.
+inline u8* guest_base(u8* p) { return p; }
+template <class T>
+inline T load_guest(const u8* base, u64 address) {
+    return load_bytes<T>(base + address);
+}
+template <class T>
+inline void store_guest(u8* base, u64 address, T value) {
+    store_bytes<T>(base + address, value);
+}
 // For machine code, and what is known to be aligned: here they are the same.
 template <class T>
 inline T load_compact(const u8* p) {
-    return load_bytes<T>(p);
-}
-template <class T>
-inline T load_natural(const u8* p) {
     return load_bytes<T>(p);
 }
 template <class T>
@@ -70,8 +77,20 @@ inline void store_compact(u8* p, T value) {
     store_bytes(p, value);
 }
 template <class T>
-inline void store_natural(u8* p, T value) {
-    store_bytes(p, value);
+inline T load_guest_compact(const u8* base, u64 address) {
+    return load_guest<T>(base, address);
+}
+template <class T>
+inline T load_guest_natural(const u8* base, u64 address) {
+    return load_guest<T>(base, address);
+}
+template <class T>
+inline void store_guest_compact(u8* base, u64 address, T value) {
+    store_guest<T>(base, address, value);
+}
+template <class T>
+inline void store_guest_natural(u8* base, u64 address, T value) {
+    store_guest<T>(base, address, value);
 }
 
 // A word of code, in halves.

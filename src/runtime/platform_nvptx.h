@@ -147,7 +147,7 @@ inline void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::
 
 // The hardware faults on misaligned access: such ones go byte by byte.
 template <class T>
-inline T load_bytes(const u8* p) {
+inline T load_linear(const u8* p) {
     if (reinterpret_cast<usize>(p) % sizeof(T) == 0) return *global(reinterpret_cast<const T*>(p));
     T value;
     u8* to = reinterpret_cast<u8*>(&value);
@@ -155,7 +155,7 @@ inline T load_bytes(const u8* p) {
     return value;
 }
 template <class T>
-inline void store_bytes(u8* p, T value) {
+inline void store_linear(u8* p, T value) {
     if (reinterpret_cast<usize>(p) % sizeof(T) == 0) {
         *global(reinterpret_cast<T*>(p)) = value;
         return;
@@ -178,7 +178,7 @@ inline void store_natural(u8* p, T value) {
 // of 16.
 inline usize address_of(const u8* p) { return reinterpret_cast<usize>(global(p)); }
 template <class T>
-inline T load_compact(const u8* p) {
+inline T load_linear_compact(const u8* p) {
     const usize at = address_of(p);
     if (sizeof(T) == 1 || at % sizeof(T) == 0) return load_natural<T>(p);
     if constexpr (sizeof(T) <= 2) {
@@ -193,7 +193,7 @@ inline T load_compact(const u8* p) {
     }
 }
 template <class T>
-inline void store_compact(u8* p, T value) {
+inline void store_linear_compact(u8* p, T value) {
     if (sizeof(T) == 1 || address_of(p) % sizeof(T) == 0) {
         store_natural(p, value);
     } else if constexpr (sizeof(T) <= 4) {
@@ -217,7 +217,7 @@ inline void copy_elements(u8* to, const u8* from, u64 count, bool is_backward) {
         *global(reinterpret_cast<T*>(to + at)) = *global(reinterpret_cast<const T*>(from + at));
     }
 }
-inline void copy_alone(u8* to, const u8* from, u64 count) {
+inline void copy_linear(u8* to, const u8* from, u64 count) {
     bool is_backward = to > from && to < from + count;
     usize bits = reinterpret_cast<usize>(to) | reinterpret_cast<usize>(from) | count;
     if ((bits & 7) == 0) {
@@ -228,7 +228,7 @@ inline void copy_alone(u8* to, const u8* from, u64 count) {
         copy_elements<u8>(to, from, count, is_backward);
     }
 }
-inline void fill_alone(u8* to, u8 value, u64 count) {
+inline void fill_linear(u8* to, u8 value, u64 count) {
     if (((reinterpret_cast<usize>(to) | count) & 7) == 0) {
         u64 wide = value * 0x0101010101010101ull;
         for (u64 i = 0; i < count; i += 8) *global(reinterpret_cast<u64*>(to + i)) = wide;
@@ -472,7 +472,6 @@ inline u64 fetch_add(u64* p, u64 value) {
                  : "memory");
     return old;
 }
-inline void copy_system(u8* to, const u8* from, u64 count) { copy_alone(to, from, count); }
 inline u64 clock_ns() {
     u64 ns;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));

@@ -8,6 +8,7 @@ namespace gpurun::rt {
 
 inline constexpr bool may_be_resident = false;
 inline constexpr bool lanes_are_processes = false;
+inline constexpr bool memories_interleave = false;
 inline constexpr u32 lane_stride = 1;
 
 // The stack is in shared memory, which answers many times faster than what lies behind it: both

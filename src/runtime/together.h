@@ -170,7 +170,12 @@ inline void do_chore(const Chore& mine) {
 }
 
 // All lanes come here, those without a chore with a count of 0. No chore is longer than 4 GiB.
+// Where memories interleave each lane does its own: lanes in lockstep touch neighbouring words.
 inline void do_chores(const Chore& mine) {
+    if (memories_interleave) {
+        do_chore(mine);
+        return sync_warp();
+    }
     if (ballot(mine.count > worth_help) != 0) do_long_chores(mine);
     if (mine.count > 0 && mine.count <= worth_help) do_alone(mine);
     sync_warp();

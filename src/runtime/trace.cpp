@@ -16,7 +16,8 @@ void keep_text(const Call& call, u32 address, u32 length, TracedCall& traced) {
     const u8* text = call.in(address, length);
     if (text == nullptr) return;
     traced.text_length = length;
-    for (u32 i = 0; i < length && i < traced_text_bytes; i++) traced.text[i] = text[i];
+    for (u32 i = 0; i < length && i < traced_text_bytes; i++)
+        traced.text[i] = load_bytes<u8>(text + i);
 }
 
 }  // namespace

@@ -317,7 +317,7 @@ Errno open_as(Call& child, const FdOp& op) {
     u32 directory = 0, opened;
     Errno error = find_preopen(child, path, directory);
     if (error != Errno::success) return error;
-    const u8 itself = '.';
+    static constexpr u8 itself = '.';
     if (path.length == 0) path = {&itself, 1};
     error = open_path(child, directory, path, op.options, opened);
     if (error != Errno::success || opened == op.fd) return error;

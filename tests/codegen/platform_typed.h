@@ -4,13 +4,17 @@
 
 #define load_compact untyped_load_compact
 #define store_compact untyped_store_compact
-#define load_natural untyped_load_natural
-#define store_natural untyped_store_natural
+#define load_guest_compact untyped_load_guest_compact
+#define store_guest_compact untyped_store_guest_compact
+#define load_guest_natural untyped_load_guest_natural
+#define store_guest_natural untyped_store_guest_natural
 #include "runtime/platform_host.h"
 #undef load_compact
 #undef store_compact
-#undef load_natural
-#undef store_natural
+#undef load_guest_compact
+#undef store_guest_compact
+#undef load_guest_natural
+#undef store_guest_natural
 
 namespace gpurun::rt {
 
@@ -24,16 +28,24 @@ inline T load_compact(const u8* p) {
     return reinterpret_cast<const Unaligned<T>*>(p)->value;
 }
 template <class T>
-inline T load_natural(const u8* p) {
-    return load_compact<T>(p);
-}
-template <class T>
 inline void store_compact(u8* p, T value) {
     reinterpret_cast<Unaligned<T>*>(p)->value = value;
 }
 template <class T>
-inline void store_natural(u8* p, T value) {
-    store_compact(p, value);
+inline T load_guest_compact(const u8* base, u64 address) {
+    return load_compact<T>(base + address);
+}
+template <class T>
+inline void store_guest_compact(u8* base, u64 address, T value) {
+    store_compact(base + address, value);
+}
+template <class T>
+inline T load_guest_natural(const u8* base, u64 address) {
+    return load_compact<T>(base + address);
+}
+template <class T>
+inline void store_guest_natural(u8* base, u64 address, T value) {
+    store_compact(base + address, value);
 }
 
 }  // namespace gpurun::rt

@@ -3,6 +3,8 @@
 // together, system calls.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "engine/burst.h"
 #include "lanes_device.h"
 #include "text/assemble.h"
@@ -68,6 +70,39 @@ const Program programs[] = {
           (i32.store8 offset=3 (local.get 0) (i32.const 0x55))
           (i32.store (i32.add (local.get 0) (i32.const 7)) (i32.const 0x01020304))
           (i64.add (i64.load (local.get 0)) (i64.load (i32.const 8)))))"},
+    {"Widths", R"((memory 1) (func (export "run") (param i32) (result i64 i64 i32 f64)
+          (local $at i32) (local $sum i64)
+          (loop $next  ;; every width at every alignment, each read as others wrote it
+            (i64.store (local.get $at) (i64.mul (i64.extend_i32_u (local.get 0))
+                                                (i64.const 0x0102040810204081)))
+            (i32.store offset=5 (local.get $at) (i32.mul (local.get 0) (i32.const 0x01030507)))
+            (i32.store16 offset=2 (local.get $at) (local.get $at))
+            (i32.store8 offset=11 (local.get $at) (local.get 0))
+            (f64.store offset=13 (local.get $at) (f64.convert_i32_u (local.get 0)))
+            (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 31))
+              (i64.add (i64.load offset=1 (local.get $at))
+                (i64.add (i64.load32_s offset=3 (local.get $at))
+                  (i64.add (i64.load16_s offset=7 (local.get $at))
+                           (i64.load8_s offset=10 (local.get $at)))))))
+            (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 3)))
+                                   (i32.const 200))))
+          (local.get $sum) (i64.load (i32.const 65528)) (i32.load offset=2 (local.get 0))
+          (f64.load offset=13 (i32.const 198))))"},
+    {"Atomics", R"((memory 1) (func (export "run") (param i32) (result i64 i32 i32)
+          (i64.atomic.store (i32.const 64) (i64.extend_i32_u (local.get 0)))
+          (drop (i64.atomic.rmw.add (i32.const 64) (i64.const 0x100000001)))
+          (drop (i64.atomic.rmw.xor (i32.const 72) (i64.const -1)))
+          (drop (i32.atomic.rmw8.sub_u (i32.const 67) (i32.const 3)))
+          (drop (i32.atomic.rmw16.cmpxchg_u (i32.const 74) (i32.const 0xffff) (local.get 0)))
+          (i64.add (i64.atomic.load (i32.const 64)) (i64.atomic.load (i32.const 72)))
+          (i32.atomic.rmw.xchg (i32.const 64) (i32.const 5))
+          (memory.atomic.notify (i32.const 64) (i32.const 1))))"},
+    {"VectorMemory", R"((memory 2) (data (i32.const 70000) "0123456789abcdefghijklmnopqrstuvwxyz")
+        (func (export "run") (param i32) (result v128 v128)
+          (v128.store offset=1 (local.get 0) (v128.load (i32.add (local.get 0) (i32.const 69990))))
+          (v128.store64_lane 1 (i32.const 3) (v128.load8x8_s (i32.const 70003)))
+          (v128.load32_lane offset=2 2 (i32.const 70001) (v128.load (i32.const 1)))
+          (v128.load16_splat (i32.add (local.get 0) (i32.const 70000)))))"},
     {"MemoryEnds", R"((memory 1) (func (export "run") (param i32) (result i32)
           (i32.load (i32.add (i32.const 65520) (local.get 0)))))"},
     {"Growth", R"((memory 1 6) (func (export "run") (param i32) (result i32 i32)
@@ -140,6 +175,47 @@ const Program programs[] = {
           (call $random (i32.const 65500) (local.get 0))
           (call $prestat (local.get 0) (i32.const 0))
           (call $time (i32.const 1) (i64.const 0) (i32.add (i32.const 65500) (local.get 0)))))"},
+    {"Paths", R"((import "wasi_snapshot_preview1" "path_create_directory"
+            (func $mkdir (param i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "path_symlink"
+            (func $link (param i32 i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "path_readlink"
+            (func $readlink (param i32 i32 i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "path_open"
+            (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_write"
+            (func $write (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_pread"
+            (func $pread (param i32 i32 i32 i64 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_readdir"
+            (func $readdir (param i32 i32 i32 i64 i32) (result i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 64) "dir/file") (data (i32.const 80) "dir/link")
+        (data (i32.const 96) "text of a file, and more than that: it goes on")
+        (func (export "run") (param i32) (result i32 i32 i32 i32 i32 i32 i64)
+          (local $fd i32) (local $at i32) (local $sum i64)
+          (call $mkdir (i32.const 3) (i32.const 64) (i32.const 3))
+          (call $link (i32.const 96) (i32.const 4) (i32.const 3) (i32.const 80) (i32.const 8))
+          (call $readlink (i32.const 3) (i32.const 80) (i32.const 8)
+                          (i32.add (i32.const 2000) (local.get 0)) (i32.const 100) (i32.const 8))
+          (call $open (i32.const 3) (i32.const 0) (i32.const 64) (i32.const 8) (i32.const 1)
+                      (i64.const 0x1fffffff) (i64.const 0) (i32.const 0) (i32.const 0))
+          (local.set $fd (i32.load (i32.const 0)))
+          (i32.store (i32.const 16) (i32.const 96))
+          (i32.store (i32.const 20) (i32.rem_u (local.get 0) (i32.const 47)))
+          (i32.store (i32.const 24) (i32.const 97)) (i32.store (i32.const 28) (i32.const 700))
+          (call $write (local.get $fd) (i32.const 16) (i32.const 2) (i32.const 8))
+          (i32.store (i32.const 16) (i32.add (i32.const 3001) (local.get 0)))
+          (i32.store (i32.const 20) (i32.const 650))
+          (call $pread (local.get $fd) (i32.const 16) (i32.const 1) (i64.const 5) (i32.const 8))
+          (drop (call $readdir (i32.const 3) (i32.const 5000) (i32.const 500) (i64.const 0)
+                               (i32.const 12)))
+          (loop $next
+            (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 31))
+                                     (i64.load8_u offset=2000 (local.get $at))))
+            (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 1)))
+                                   (i32.const 1800))))
+          (local.get $sum)))"},
     {"FarLocals", nullptr},
     {"Sleep", R"((import "wasi_snapshot_preview1" "poll_oneoff"
             (func $poll (param i32 i32 i32 i32) (result i32)))
@@ -181,7 +257,8 @@ std::string ending(const BurstReport& report, u32 process) {
 constexpr u32 small_stack = 2048, large_stack = 1 << 17;
 
 Result<std::vector<std::string>> endings(device::Device& device, const Program& program,
-                                         u32 processes, bool is_watched, u32 stack_slots) {
+                                         u32 processes, bool is_watched, u32 stack_slots,
+                                         Layout layout) {
     const std::string text = program.wat ? program.wat : far_locals();
     text::Assembled assembled = TRY(text::assemble(text, program.name));
     const engine::Program made{TRY(wasm::load(std::move(assembled.bytes)))};
@@ -195,6 +272,10 @@ Result<std::vector<std::string>> endings(device::Device& device, const Program& 
     run.limits.heap_words = 4096;
     run.limits.system_bytes = 8 << 20;
     run.is_watched = is_watched;
+    run.layout = layout;
+    const std::string folder = testing::TempDir() + "/gang";
+    std::filesystem::create_directory(folder);
+    run.system.mounts = {{folder, "/", true}};
     const engine::Job job{made, run};
     BurstReport report = TRY(engine::run_burst(device, {&job, 1}, {}));
     std::vector<std::string> found;
@@ -209,12 +290,16 @@ protected:
         SCOPED_TRACE(testing::Message() << lanes << " lanes, " << warps << " warps, seed " << seed);
         auto cpu = device::open_device("cpu");
         ASSERT_TRUE(cpu.ok());
-        auto expected = endings(**cpu, GetParam(), processes, is_watched, stack_slots);
+        auto expected =
+            endings(**cpu, GetParam(), processes, is_watched, stack_slots, Layout::linear);
         ASSERT_TRUE(expected.ok()) << expected.error().to_string();
-        LanesDevice device(lanes, warps, seed);
-        auto found = endings(device, GetParam(), processes, is_watched, stack_slots);
-        ASSERT_TRUE(found.ok()) << found.error().to_string();
-        EXPECT_EQ(*found, *expected);
+        for (Layout layout : {Layout::linear, Layout::interleaved}) {
+            SCOPED_TRACE(layout == Layout::linear ? "linear" : "interleaved");
+            LanesDevice device(lanes, warps, seed);
+            auto found = endings(device, GetParam(), processes, is_watched, stack_slots, layout);
+            ASSERT_TRUE(found.ok()) << found.error().to_string();
+            EXPECT_EQ(*found, *expected);
+        }
     }
 };
 

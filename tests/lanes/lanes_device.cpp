@@ -11,6 +11,8 @@
 extern "C" {
 void gpurun_burst_4(gpurun::BurstParams params);
 void gpurun_burst_32(gpurun::BurstParams params);
+void gpurun_burst_interleaved_4(gpurun::BurstParams params);
+void gpurun_burst_interleaved_32(gpurun::BurstParams params);
 void gpurun_resident_4(gpurun::MachineParams params);
 void gpurun_resident_32(gpurun::MachineParams params);
 }
@@ -49,11 +51,15 @@ u64 address(const void* at) { return reinterpret_cast<u64>(at); }
 // A process that waits for the host, in the slot of its lane.
 class LanesWaiting final : public device::WaitingProcess {
 public:
-    LanesWaiting(const BurstPart& part, u32 lanes, u32 slot, const LaneState& state)
-        : lanes_(lanes),
+    LanesWaiting(const BurstPart& part, Layout layout, u32 lanes, u32 slot, const LaneState& state)
+        : layout_(layout),
+          lanes_(lanes),
           words_(reinterpret_cast<u32*>(part.words) +
                  u64(slot / lanes) * part.words_per_process * lanes + slot % lanes),
-          bytes_(reinterpret_cast<u8*>(part.bytes) + u64(slot) * part.bytes_per_process),
+          bytes_(reinterpret_cast<u8*>(part.bytes) +
+                 (layout == Layout::linear ? u64(slot) * part.bytes_per_process
+                                           : u64(slot / lanes) * lanes * part.bytes_per_process +
+                                                 slot % lanes * interleaved_granule)),
           id_(state.id),
           block_(state.block) {}
 
@@ -64,15 +70,22 @@ public:
         return {};
     }
     Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
-        std::copy_n(bytes_ + offset, bytes.size(), bytes.begin());
+        for (usize i = 0; i < bytes.size(); i++) bytes[i] = bytes_[at(offset + i)];
         return {};
     }
     Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
-        std::ranges::copy(bytes, bytes_ + offset);
+        for (usize i = 0; i < bytes.size(); i++) bytes_[at(offset + i)] = bytes[i];
         return {};
     }
 
 private:
+    u64 at(u64 offset) const {
+        if (layout_ == Layout::linear) return offset;
+        const u64 within = offset % interleaved_granule;
+        return (offset - within) * lanes_ + within;
+    }
+
+    Layout layout_;
     u32 lanes_;
     u32* words_;
     u8* bytes_;
@@ -187,7 +200,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     template_bytes.push_back(0);  // so that it is somewhere even if it is empty
     const u32 lanes = lanes_ * warps_;
     std::vector<u32> words(usize(lanes) * slot.words.size());
-    std::vector<u8> bytes(lanes * slot.bytes_per_process + 1);
+    std::vector<u8> bytes(lanes * slot.bytes_per_process + interleaved_unit);
     std::vector<LaneState> states(lanes);
     BurstCounters counters{};
     u32 next = 0, stop = stop_none;
@@ -195,7 +208,8 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     BurstPart row{};
     row.code = address(part.code.data());
     row.words = address(words.data());
-    row.bytes = address(bytes.data());
+    row.bytes =
+        (address(bytes.data()) + interleaved_unit - 1) / interleaved_unit * interleaved_unit;
     row.template_words = address(slot.words.data());
     row.template_bytes = address(template_bytes.data());
     row.arguments = address(part.arguments.data());
@@ -227,6 +241,10 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     Warps warps(options);
     auto kernel = lanes_ == 4 ? [](void* p) { gpurun_burst_4(*static_cast<BurstParams*>(p)); }
                               : [](void* p) { gpurun_burst_32(*static_cast<BurstParams*>(p)); };
+    if (part.layout == Layout::interleaved)
+        kernel = lanes_ == 4
+                     ? [](void* p) { gpurun_burst_interleaved_4(*static_cast<BurstParams*>(p)); }
+                     : [](void* p) { gpurun_burst_interleaved_32(*static_cast<BurstParams*>(p)); };
     do {
         counters = {};
         launches++;
@@ -234,7 +252,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
             return Error{problem};
         for (u32 i = 0; i < lanes; i++) {
             if (!(states[i].flags & lane_waits_for_host)) continue;
-            LanesWaiting process(row, lanes_, i, states[i]);
+            LanesWaiting process(row, part.layout, lanes_, i, states[i]);
             if (part.serve) TRY(part.serve(process));
             states[i].flags &= ~lane_waits_for_host;
         }

@@ -73,17 +73,17 @@ inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
     high = u32(code[position] >> 32);
 }
 template <class T>
-inline T load_bytes(const u8* p) {
+inline T load_linear(const u8* p) {
     T value;
     memcpy(&value, p, sizeof value);
     return value;
 }
 template <class T>
-inline void store_bytes(u8* p, T value) {
+inline void store_linear(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
-inline void copy_alone(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
-inline void fill_alone(u8* to, u8 value, u64 count) { memset(to, value, count); }
+inline void copy_linear(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
+inline void fill_linear(u8* to, u8 value, u64 count) { memset(to, value, count); }
 
 // Numbers of one, two or four words, `stride` apart.
 template <class T, class W>
@@ -166,7 +166,6 @@ inline void back_off(u32, Site site = Site::here()) { pause(site); }
 inline void give_way(u32) {}
 inline void sleep_ns(u32 ns, Site site = Site::here()) { Warps::current().sleep(ns, site); }
 
-inline void copy_system(u8* to, const u8* from, u64 count) { memmove(to, from, count); }
 inline u64 clock_ns() { return Warps::current().now(); }
 inline u32 lane_number() { return global_thread(); }
 inline u32 lane_shard() { return global_thread(); }
@@ -180,4 +179,5 @@ inline u32 lane_shard() { return global_thread(); }
 
 }  // namespace gpurun::rt
 
+#include "runtime/interleaved.h"
 #include "runtime/together.h"

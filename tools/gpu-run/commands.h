@@ -27,7 +27,7 @@ struct RunOptions {
     std::optional<u64> seed;
     std::string input;  // --stdin: a file, for every process
     std::string out;    // --out: a folder
-    std::string device = "auto", tier = "auto";
+    std::string device = "auto", tier = "auto", layout = "auto";
     bool allows_precompiled = false;  // the machine code of .gpu files may run
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel, output_buffer;
@@ -50,6 +50,9 @@ struct RunOptions {
 
 // What --tier names, if it is one.
 std::optional<gpurun_tier> tier_of(const std::string& name);
+
+// What --layout names, if it is one.
+std::optional<gpurun_layout> layout_of(const std::string& name);
 
 // The module, which is a program unless --invoke names a function.
 Result<api::Module> load_module(const RunOptions& options);

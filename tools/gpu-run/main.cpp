@@ -162,10 +162,13 @@ bool is_device_name(std::string_view name) {
     return name.starts_with("cuda:") && parse_small_count(name.substr(5)).has_value();
 }
 
-// What is wrong with --tier. Empty: nothing.
-std::string check_tier(const std::string& tier) {
-    if (tier_of(tier)) return "";
-    return "unknown tier \"" + tier + "\"; --tier takes interp, native or auto";
+// What is wrong with --tier and --layout. Empty: nothing.
+std::string check_names(const RunOptions& run) {
+    if (!tier_of(run.tier))
+        return "unknown tier \"" + run.tier + "\"; --tier takes interp, native or auto";
+    if (!layout_of(run.layout))
+        return "unknown layout \"" + run.layout + "\"; --layout takes linear, interleaved or auto";
+    return "";
 }
 
 void add_run_options(CLI::App& app, RunOptions& run) {
@@ -177,6 +180,9 @@ void add_run_options(CLI::App& app, RunOptions& run) {
     app.add_option("--tier", run.tier,
                    "how to run: interp, native (machine code), auto (first interp, then native)")
         ->type_name("TIER");
+    app.add_option("--layout", run.layout,
+                   "how memories of many processes lie on a GPU: linear, interleaved, auto")
+        ->type_name("LAYOUT");
     app.add_flag("--allow-precompiled", run.allows_precompiled,
                  "run the machine code of a .gpu file, as if it were an executable");
     add_number(app, "--instances", "N",
@@ -296,7 +302,7 @@ std::string check_map(const MapOptions& map) {
     if (map.resumes && map.run.out.empty()) return "--resume is for runs with --out";
     if (!map.in.empty() && !map.run.input.empty())
         return "--stdin is for --lines; with --in each file is a standard input";
-    return check_tier(map.run.tier);
+    return check_names(map.run);
 }
 
 // What is wrong, in the words of this program.
@@ -337,7 +343,7 @@ std::optional<std::string> parse_job(const std::vector<std::string>& words, RunO
     for (const char* name : {"--device", "--timeout", "--stats", "--report"})
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is for the whole batch, not for a line";
-    if (std::string problem = check_tier(job.tier); !problem.empty()) return problem;
+    if (std::string problem = check_names(job); !problem.empty()) return problem;
     for (const char* name : {"--resident", "--program", "--share", "--machine-memory"})
         if (app.get_option(name)->count() > 0)
             return std::string(name) + " is not for a line of a batch";
@@ -531,8 +537,7 @@ int run_command(int argc, char** argv) {
         return run_map(map_options);
     }
     if (*wast) {
-        if (std::string problem = check_tier(run.tier); !problem.empty())
-            return usage_error(problem);
+        if (std::string problem = check_names(run); !problem.empty()) return usage_error(problem);
         return run_scripts(files, run, is_quiet);
     }
     if (*devices) return list_devices(is_json);
@@ -564,7 +569,7 @@ int run_command(int argc, char** argv) {
             return usage_error(std::string(name) + " is for many processes: --instances N");
     if (std::string problem = check_resident(app, run); !problem.empty())
         return usage_error(problem);
-    if (std::string problem = check_tier(run.tier); !problem.empty()) return usage_error(problem);
+    if (std::string problem = check_names(run); !problem.empty()) return usage_error(problem);
     run.is_watched |= run.spoilt_process.has_value();
     if (!run.instances || run.resident) return run_file(run);
     return run_burst({&run, 1}, {run.device, run.timeout, run.stats, run.report, "run"});

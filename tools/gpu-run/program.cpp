@@ -37,6 +37,7 @@ void set_limits(const RunOptions& options, api::Config& config) {
     if (options.output_buffer) config.output_buffer(*options.output_buffer);
     if (options.fuel) config.fuel(*options.fuel);
     config.tier(*tier_of(options.tier));
+    config.layout(*layout_of(options.layout));
     config.watched(options.is_watched);
     if (options.spoilt_process) config.spoil(*options.spoilt_process);
 }
@@ -49,6 +50,13 @@ std::optional<gpurun_tier> tier_of(const std::string& name) {
     if (name == "native") return GPURUN_TIER_NATIVE;
     if (name == "alternate") return GPURUN_TIER_ALTERNATE;  // for tests, as is the next
     if (name == "early") return GPURUN_TIER_EARLY;
+    return std::nullopt;
+}
+
+std::optional<gpurun_layout> layout_of(const std::string& name) {
+    if (name == "auto") return GPURUN_LAYOUT_AUTO;
+    if (name == "linear") return GPURUN_LAYOUT_LINEAR;
+    if (name == "interleaved") return GPURUN_LAYOUT_INTERLEAVED;
     return std::nullopt;
 }
 
