@@ -15,6 +15,7 @@
 #include "base/threads.h"
 #include "codegen/address_spaces.h"
 #include "codegen/codegen.h"
+#include "codegen/lazy_nan.h"
 #include "codegen/piece.h"
 #include "codegen/switches.h"
 #include "codegen/target.h"
@@ -82,6 +83,7 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
+    passes.addPass(LazyNanPass());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LoopRotatePass());
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
