@@ -52,12 +52,15 @@ void FunctionBuilder::build() {
     memory_size_ = new_variable(b_.getInt64Ty(), "memory_size");
     quantum_ = new_variable(b_.getInt64Ty(), "quantum");
     dirty_ = new_variable(b_.getInt32Ty(), "dirty");
-    for (const FlowBlock& block : flow_.blocks()) has_loops_ |= block.loop_words > 0;
+    const bool has_clock = piece_.target().has_clock();
+    for (const FlowBlock& block : flow_.blocks()) counts_ |= block.loop_words > 0 && !has_clock;
     BasicBlock* begin = new_block("begin");
     b_.SetInsertPoint(begin);
     load_memory();
     load_quantum();
+    if (has_clock) deadline_ = runtime("native_deadline", {context_});
     b_.CreateStore(number(0), dirty_);
+    dirty_shift_ = runtime("native_dirty_shift", {context_});
     if (!entries_.empty()) begin_resumed();
     begin_called();
     while (!work_.empty()) {
@@ -119,10 +122,14 @@ void FunctionBuilder::load_memory() {
     b_.CreateStore(runtime("native_memory_size", {context_}), memory_size_);
 }
 void FunctionBuilder::load_quantum() {
-    if (has_loops_) b_.CreateStore(runtime("native_quantum", {context_}), quantum_);
+    if (counts_) b_.CreateStore(runtime("native_quantum", {context_}), quantum_);
+}
+FunctionBuilder::Value* FunctionBuilder::is_late(Value* quantum) {
+    return deadline_ ? runtime("native_is_late", {deadline_})
+                     : b_.CreateICmpSLT(quantum, b_.getInt64(0));
 }
 void FunctionBuilder::save_quantum() {
-    if (has_loops_) runtime("native_set_quantum", {context_, load(quantum_)});
+    if (counts_) runtime("native_set_quantum", {context_, load(quantum_)});
 }
 
 // ---- slots -------------------------------------------------------------------------
@@ -214,7 +221,7 @@ void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotS
     where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
     const u32 is_caller = &cold == &callers_ ? native_caller_bit : 0;
     where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | is_caller));
-    Value* quantum = has_loops_ ? load(quantum_) : nullptr;
+    Value* quantum = counts_ ? load(quantum_) : nullptr;
     Site site{b_.GetInsertBlock(), where, quantum, load(dirty_), limit, {}};
     SlotSet slots(flow_.slots());
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
@@ -315,7 +322,7 @@ FunctionBuilder::Left FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Sit
     const u32 count = u32(sites.size());
     auto phi = [&](Type* type) { return b_.CreatePHI(type, count); };
     PHINode *where = phi(b_.getInt32Ty()), *dirty = phi(b_.getInt32Ty()),
-            *quantum = is_caller || !has_loops_ ? nullptr : phi(b_.getInt64Ty()),
+            *quantum = is_caller || !counts_ ? nullptr : phi(b_.getInt64Ty()),
             *limit = is_caller ? phi(b_.getInt32Ty()) : nullptr;
     std::map<u32, PHINode*> values;
     for (auto [slot, words] : words_at) values[slot] = phi(piece_.type_of(words));
@@ -551,9 +558,9 @@ void FunctionBuilder::build_loop_head(const FlowBlock& head) {
         b_.SetInsertPoint(here);
         b_.CreateStore(this->number(0), entry_);
     }
-    Value* left = load(quantum_);
-    leave_if(b_.CreateICmpSLT(left, b_.getInt64(0)), NativeStatus::yield);
-    b_.CreateStore(b_.CreateSub(left, b_.getInt64(head.loop_words)), quantum_);
+    Value* left = counts_ ? load(quantum_) : nullptr;
+    leave_if(is_late(left), NativeStatus::yield);
+    if (counts_) b_.CreateStore(b_.CreateSub(left, b_.getInt64(head.loop_words)), quantum_);
 }
 
 void FunctionBuilder::go_to(u32 position) {

@@ -105,6 +105,7 @@ private:
     void load_memory();
     void load_quantum();
     void save_quantum();
+    Value* is_late(Value* quantum);  // whether there is no time left, or nothing of the quantum
 
     // ---- instructions
     void build_instr();
@@ -143,11 +144,13 @@ private:
     llvm::AllocaInst* entry_ = nullptr;   // number of the entry that we are on the way to, or 0
     std::vector<std::vector<u32>> ways_;  // by entry: the heads on the way, as blocks
     std::vector<BasicBlock*> resumes_;    // by entry: reads its slots from the frame
+    Value* dirty_shift_ = nullptr;
     llvm::AllocaInst *memory_ = nullptr, *memory_size_ = nullptr, *dirty_ = nullptr;
-    llvm::AllocaInst* quantum_ = nullptr;  // of loops; else it stays in the context
-    bool has_loops_ = false;
-    BasicBlock* first_ = nullptr;  // of all: variables
-    BasicBlock* enter_ = nullptr;  // the one that zeroes locals
+    llvm::AllocaInst* quantum_ = nullptr;  // if it `counts_`; else it stays in the context
+    bool counts_ = false;                  // in loops, what is left of the quantum
+    Value* deadline_ = nullptr;            // if the target has a clock
+    BasicBlock* first_ = nullptr;          // of all: variables
+    BasicBlock* enter_ = nullptr;          // the one that zeroes locals
     llvm::DenseMap<std::pair<u32, u32>, llvm::AllocaInst*> variables_;
     std::vector<SlotValue> variable_places_;
     std::vector<BasicBlock*> blocks_;  // by number in the flow; null: not needed yet

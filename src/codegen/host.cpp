@@ -98,6 +98,7 @@ public:
     }
 
     bool is_apart() const override { return false; }
+    bool has_clock() const override { return false; }
     bool wants_alignment() const override { return false; }
 
 private:

@@ -113,9 +113,12 @@ void FunctionBuilder::build_enter() {
     const u64 w = code_word(0);
     enter_ = b_.GetInsertBlock();
     // Out of stack is the interpreter's to say; out of time, or of the hardware's stack, is not.
+    Value* left = counts_     ? load(quantum_)
+                  : deadline_ ? nullptr
+                              : runtime("native_quantum", {context_});
     Value* has_room = runtime("native_has_room", {fp_, rp(), number(c_of(w))});
-    Value* left = has_loops_ ? load(quantum_) : runtime("native_quantum", {context_});
-    Value* may_enter = runtime("native_may_enter", {context_, left});
+    Value* may_enter =
+        b_.CreateAnd(b_.CreateNot(is_late(left)), runtime("native_has_stack", {context_}));
     BasicBlock *rare = new_block("leave"), *usual = new_block("on");
     branch_rarely(b_.CreateNot(b_.CreateAnd(has_room, may_enter)), rare, usual);
     b_.SetInsertPoint(rare);
@@ -123,11 +126,13 @@ void FunctionBuilder::build_enter() {
         b_.CreateSelect(has_room, status(NativeStatus::yield), status(NativeStatus::interpret));
     leave(entering_, why, number(position_), lives_[index_], ~u32{0});
     b_.SetInsertPoint(usual);
-    left = runtime("native_after_call", {left});
-    if (has_loops_)
-        b_.CreateStore(left, quantum_);
-    else
-        runtime("native_set_quantum", {context_, left});
+    if (!deadline_) {
+        left = runtime("native_after_call", {left});
+        if (counts_)
+            b_.CreateStore(left, quantum_);
+        else
+            runtime("native_set_quantum", {context_, left});
+    }
     flow_.apply(e_, position_, states_, handlers_);
 }
 
@@ -273,7 +278,7 @@ bool FunctionBuilder::build_access(CodeOp op) {
         const u32 offset = access.offset;
         check_address(address, checks_.check(position_));
         if (access.is_store && !access.is_noted) {
-            Value* pieces = runtime("native_dirty", {context_, address, number(offset)});
+            Value* pieces = runtime("native_dirty", {dirty_shift_, address, number(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
         return std::array{load(memory_), address, static_cast<Value*>(number(offset))};

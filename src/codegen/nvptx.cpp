@@ -77,6 +77,7 @@ public:
     }
 
     bool is_apart() const override { return true; }
+    bool has_clock() const override { return true; }
     bool wants_alignment() const override { return true; }
 
     std::vector<u8> amended(std::vector<u8> text) const override {

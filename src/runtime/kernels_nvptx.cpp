@@ -91,7 +91,7 @@ T* pointer(u64 address) {
 }
 
 #if GPURUN_NATIVE
-constexpr s64 native_quantum = 1 << 17;
+constexpr s64 native_quantum = 1 << 20;
 #endif
 
 #if !GPURUN_SOLO

@@ -7,10 +7,10 @@
 namespace gpurun::rt {
 namespace {
 
-// What is taken from a quantum, of which a unit is about a nanosecond: for a chunk of a long
-// operation, which may be the first to touch its pages, and for a turn that may be as long as the
-// code of a function.
-constexpr s64 chunk_cost = lanes_are_processes ? 1 << 14 : 1 << 18, turn_cost = 1 << 12;
+// What is taken from a quantum for a chunk of a long operation, which may be the first to touch its
+// pages, and for a turn that may be as long as the code of a function.
+constexpr s64 chunk_byte_cost = 4, turn_cost = 1 << 12;
+s64 chunk_cost(const Chore& chore) { return call_cost + s64(chore.count) * chunk_byte_cost; }
 
 void set_memory(NativeContext& n, const Registers& r) {
     n.memory = r.memory;
@@ -82,8 +82,8 @@ Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
         n.dirty |= r.dirty;
         if (outcome == Outcome::trap) note_trap(n.thread, r.trap);
         if (outcome != Outcome::chunk) return outcome;
-        n.quantum -= chunk_cost;
-        if (n.quantum < 0) return Outcome::chunk;
+        n.time.take(chunk_cost(r.chore));
+        if (n.time.is_over()) return Outcome::chunk;
         if (r.pc != pc) return Outcome::next;  // the last chunk
     }
 }
@@ -145,8 +145,8 @@ NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entr
         if (status != NativeStatus::tail) break;
         pc = n.tail_pc;
         instance = n.tail_instance;
-        n.quantum -= call_cost;
-        if (n.quantum < 0) {
+        n.time.take(call_cost);
+        if (n.time.is_over()) {
             write_place(n, pc, fp, rp, instance);
             status = NativeStatus::yield;
             break;
@@ -254,16 +254,16 @@ const void* const native_calls[] = {
 // By machine code, from `entry` on. `must_interpret`: what is next is not for it. `known`: the
 // thread's instance and its memory, or null.
 ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u32 entry,
-                      const Registers* known, s64& quantum, u8* stack_limit, bool alternates,
+                      const Registers* known, TimeLeft& time, u8* stack_limit, bool alternates,
                       bool& must_interpret) {
     NativeContext n = {};
+    n.time = alternates ? TimeLeft(0, true) : time;
     n.process = &p;
     n.thread = thread;
     n.table = &table;
     n.calls = native_calls;
     n.stack_limit = stack_limit;
     n.dirty_shift = p.dirty_shift;
-    n.quantum = alternates ? 0 : quantum;
     Slots fp, rp;
     if (known != nullptr) {
         n.instance = known->instance;
@@ -278,7 +278,10 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     }
     const NativeStatus status = enter_native(table, entry, &n, fp.first, rp.first);
     word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : ~u32{0};
-    quantum = alternates ? quantum - turn_cost : n.quantum;
+    if (alternates)
+        time.take(turn_cost);
+    else
+        time = n.time;
     must_interpret = alternates || status == NativeStatus::interpret;
     switch (status) {
         case NativeStatus::done: return_to_caller(p, thread); break;
@@ -295,14 +298,14 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
 // A part of the system call whose function begins at `entry`, where the thread stands before the
 // call or has been kept in it: what `enter` does may be done again. Its chore is the caller's.
 // `is_over`: the call is, and `r` is as its caller goes on with it.
-ThreadState run_stub(const Process& p, u32* thread, u32 entry, s64& quantum, bool alternates,
+ThreadState run_stub(const Process& p, u32* thread, u32 entry, TimeLeft& time, bool alternates,
                      bool& must_interpret, Registers& r, bool& is_over) {
     const StubCode stub(p, entry);
     r = {};
     r.pc = entry + 1;
     r.fp = slots_at(p, word(thread, thread_fp));
     r.rp = slots_at(p, word(thread, thread_rp));
-    quantum -= turn_cost;
+    time.take(turn_cost);
     must_interpret = alternates || !stub.has_room(r.fp, r.rp);
     if (!stub.has_room(r.fp, r.rp)) return ThreadState::ready;
     r.instance = word_at(p.words, word(r.rp, record_instance));  // its memory is the call's
@@ -319,7 +322,7 @@ ThreadState run_stub(const Process& p, u32* thread, u32 entry, s64& quantum, boo
             return ThreadState::ready;
         case Outcome::trap: note_trap(thread, r.trap); break;
         case Outcome::leave: break;
-        default: quantum -= chunk_cost;
+        default: time.take(chunk_cost(r.chore));
     }
     word(thread, thread_pc) = r.pc;
     return outcome >= Outcome::trap ? ThreadState(word(thread, thread_state)) : ThreadState::ready;
@@ -335,6 +338,7 @@ u32 lanes_of(bool is_so) {
 
 ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_index, s64 quantum,
                        u32 enough, u8* stack_limit, bool alternates) {
+    TimeLeft time(quantum, false);
     u32* const thread = word_at(p.words, thread_index);
     ThreadState state = ThreadState::ready;
     bool is_live = thread_index != 0, must_interpret = false;
@@ -350,13 +354,13 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
         }
         const bool interprets = is_live && entry == 0 && stub == 0;
         if (entry != 0)
-            state = run_entry(p, table, thread, entry, is_known ? &r : nullptr, quantum,
-                              stack_limit, alternates, must_interpret);
+            state = run_entry(p, table, thread, entry, is_known ? &r : nullptr, time, stack_limit,
+                              alternates, must_interpret);
         is_known = false;
         if (may_be_resident && lanes_of(stub != 0) != 0) {
             Chore chore = {};
             if (stub != 0) {
-                state = run_stub(p, thread, stub, quantum, alternates, must_interpret, r, is_known);
+                state = run_stub(p, thread, stub, time, alternates, must_interpret, r, is_known);
                 chore = r.chore;
             }
             do_chores(chore);
@@ -367,10 +371,10 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             if (interprets) {
                 state = now;
                 must_interpret = false;
-                quantum -= turn_cost;
+                time.take(turn_cost);
             }
         }
-        is_live = is_live && state == ThreadState::ready && quantum >= 0;
+        is_live = is_live && state == ThreadState::ready && !time.is_over();
     }
     if (thread_index != 0) word(thread, thread_state) = u32(state);
     return state;

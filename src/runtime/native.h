@@ -9,6 +9,23 @@ namespace gpurun::rt {
 
 inline constexpr s64 call_cost = 128;  // as the interpreter counts
 
+// How long machine code may go on. By what it does: calls and loops take from a quantum, of which a
+// unit is about a nanosecond. By a clock where lanes of a warp share one: lanes that do different
+// things would use up their quanta at different times, and whoever has left waits for the others.
+struct TimeLeft {
+    s64 quantum = 0;
+    u32 deadline = 0;  // of short_clock()
+
+    TimeLeft() = default;
+    TimeLeft(s64 time, bool alternates)
+        : quantum(time), deadline(short_clock() + (alternates ? turn_cycles : u32(time) * 2)) {}
+    void take(s64 cost) { quantum -= cost; }
+    bool is_over() const { return has_clock ? s32(short_clock() - deadline) >= 0 : quantum < 0; }
+
+private:
+    static constexpr u32 turn_cycles = 500;  // of a tier that takes turns with the other
+};
+
 struct NativeContext;
 using NativeEnter = NativeStatus(NativeContext* n, StackWord* fp, StackWord* rp, u32 number);
 
@@ -39,7 +56,7 @@ struct NativeContext {
     const NativeTable* table;
     const void* const* calls;  // the functions of abi/native_calls.def
     u8* stack_limit;           // the hardware's stack may not grow below
-    s64 quantum;               // taken from by calls and loops; below zero they leave
+    TimeLeft time;             // then calls and loops leave
     u32 dirty;                 // as in Registers
     u32 dirty_shift;           // the process's
 

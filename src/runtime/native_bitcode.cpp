@@ -61,9 +61,7 @@ NATIVE StackWord* native_below(StackWord* rp, u32 words) { return below(Slots{rp
 NATIVE bool native_has_room(StackWord* fp, StackWord* rp, u32 needed) {
     return distance(Slots{fp}, Slots{rp}) >= s64(needed);
 }
-NATIVE bool native_may_enter(const NativeContext* n, s64 quantum) {
-    return (quantum >= 0) & is_above(n->stack_limit);
-}
+NATIVE bool native_has_stack(const NativeContext* n) { return is_above(n->stack_limit); }
 
 // The record of a handler at rp.
 NATIVE void native_handler(NativeContext* n, StackWord* fp, StackWord* rp, u32 position) {
@@ -79,8 +77,11 @@ NATIVE void native_set_rp(NativeContext* n, StackWord* rp) {
 // ---- the context -------------------------------------------------------------------
 
 NATIVE const void* native_call_at(const NativeContext* n, u32 number) { return n->calls[number]; }
-NATIVE s64 native_quantum(const NativeContext* n) { return n->quantum; }
-NATIVE void native_set_quantum(NativeContext* n, s64 quantum) { n->quantum = quantum; }
+// By what is done, or by the clock.
+NATIVE s64 native_quantum(const NativeContext* n) { return n->time.quantum; }
+NATIVE void native_set_quantum(NativeContext* n, s64 quantum) { n->time.quantum = quantum; }
+NATIVE u32 native_deadline(const NativeContext* n) { return n->time.deadline; }
+NATIVE bool native_is_late(u32 deadline) { return s32(short_clock() - deadline) >= 0; }
 NATIVE s64 native_after_call(s64 quantum) { return quantum - call_cost; }
 NATIVE u8* native_memory(const NativeContext* n) { return n->memory_base; }
 NATIVE u64 native_memory_size(const NativeContext* n) { return n->memory_size; }
@@ -180,10 +181,11 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
     return u64(at - n->process->bytes) % width != 0;
 }
 // The piece that a store begins in; of the next it reaches the first bytes at the most. Pieces
-// begin with memory 0. The shift is done in 64 bits, because dirty_shift is 63 for a memory of one
-// piece.
-NATIVE u32 native_dirty(const NativeContext* n, u32 address, u32 offset) {
-    return pieces_are_kept ? 1u << ((u64(address) + offset) >> n->dirty_shift) : 0;
+// begin with memory 0. What is stored there lies below 4 GiB, and pieces that nobody asks for have
+// a shift beyond 31.
+NATIVE u32 native_dirty_shift(const NativeContext* n) { return n->dirty_shift & 31; }
+NATIVE u32 native_dirty(u32 shift, u32 address, u32 offset) {
+    return pieces_are_kept ? 1u << ((address + offset) >> (shift & 31)) : 0;
 }
 NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;
