@@ -28,21 +28,16 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
-#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
-#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace gpurun::codegen {
 namespace {
-
-constexpr int unroll_level = 3;  // as of -O3
 
 // Of threads beside others that have something better to do. Linux has a priority for each.
 constexpr int niceness = 5;
@@ -93,15 +88,9 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     loop_passes.addPass(llvm::LoopRotatePass());
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
-    // Loops whose turns can be counted become straight code; then what they stored is known.
-    llvm::LoopPassManager unroll_passes;
-    unroll_passes.addPass(llvm::IndVarSimplifyPass());
-    unroll_passes.addPass(llvm::LoopFullUnrollPass(unroll_level));
-    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unroll_passes)));
     passes.addPass(llvm::GVNPass());
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
-    passes.addPass(llvm::DSEPass());
     passes.addPass(llvm::ADCEPass());
 
     llvm::ModulePassManager first;

@@ -170,13 +170,7 @@ NATIVE void native_imported_set_128(NativeContext* n, u32 at, Words value) {
 
 // ---- memory ------------------------------------------------------------------------
 
-// In 32 bits where those are cheaper: then of a memory of 4 GiB the last byte counts as outside.
-// That is no harm, because whoever is outside leaves, and the interpreter looks again.
-NATIVE bool native_is_outside(u64 size, u32 address, u64 end) {
-    if (!prefers_32_bits) return address + end > size;
-    const u32 all = size > ~u32{0} ? ~u32{0} : u32(size);
-    return address >= (end > all ? 0 : all - u32(end) + 1);
-}
+NATIVE bool native_is_outside(u64 size, u32 address, u64 end) { return address + end > size; }
 // The general form: null if it is out of bounds.
 NATIVE u8* native_access(const NativeContext* n, u32 memory_word, u64 address, u64 offset,
                          u32 width) {

@@ -30,10 +30,10 @@ inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for th
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
                      longest_mailbox_nap_ns = 500'000, longest_clock_nap_ns = 500'000;
 
-// The native tier's: whether anybody wants to know which memory was written; whether arithmetic of
-// 64 bits costs more than that of 32; for how long the interpreter runs to the next call or loop;
-// whether the hardware's stack has not come down to `limit`.
-inline constexpr bool pieces_are_kept = false, prefers_32_bits = false;
+// The native tier's: whether anybody wants to know which memory was written; for how long the
+// interpreter runs to the next call or loop; whether the hardware's stack has not come down to
+// `limit`.
+inline constexpr bool pieces_are_kept = false;
 inline constexpr s64 quantum_to_next = 0;
 // Whether machine code stops by a clock, which lanes of a warp share, and not by what it has done;
 // and that clock, in cycles.

@@ -19,10 +19,11 @@ inline constexpr u32 warp_lanes = 32;
 
 // The native tier's, as in platform_host.h. (No other quantum is the same: the interpreter of the
 // resident machine knows by it that it is to stop at calls and loops.)
-inline constexpr bool pieces_are_kept = true, prefers_32_bits = true;
+inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
 inline constexpr bool has_clock = true;
-inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock()); }
+// The clock of 64 bits is read by an instruction that does not wait, that of 32 bits is not.
+inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock64()); }
 inline bool is_above(const u8* limit) {
     u8 here;
     const u8* at = &here;
