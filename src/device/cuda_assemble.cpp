@@ -80,6 +80,12 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
     TRY(driver.check(
         driver.link_create(unsigned(options.size()), options.data(), values.data(), &link),
         "starting the assembler"));
+    // Memory may run out below.
+    struct Ended {
+        const Driver& driver;
+        Handle link;
+        ~Ended() { driver.link_destroy(link); }
+    } ended{driver, link};
     constexpr int input_ptx = 1;
     cuda::Status status = 0;
     for (std::string_view text : ptx) {
@@ -95,7 +101,6 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
         const u8* bytes = static_cast<const u8*>(image);
         cubin.assign(bytes, bytes + size);
     }
-    driver.link_destroy(link);
     if (status != 0) {
         Error error = std::move(driver.check(status, "assembling PTX")).error();
         if (log[0]) error.message += format(": %s", log);
