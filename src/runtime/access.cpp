@@ -1,5 +1,6 @@
 // Loads and stores in their general form: any memory, 64-bit addresses and offsets, vectors,
 // atomics.
+#include "runtime/guest_atomics.h"
 #include "runtime/simd.h"
 #include "runtime/state.h"
 #include "runtime/wait.h"
