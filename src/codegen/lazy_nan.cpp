@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/ProfDataUtils.h>
@@ -90,50 +90,46 @@ public:
     explicit Function(llvm::Function& function) : function_(function) {}
 
     bool run() {
-        find_phis();
         std::vector<SelectInst*> selects;
         for (Instruction& at : llvm::instructions(function_))
             if (made_canonical(&at)) selects.push_back(llvm::cast<SelectInst>(&at));
+        find_phis(selects);
         for (SelectInst* select : selects) spread(select, made_canonical(select), nullptr);
-        for (PHINode* phi : phis_) open(phi);
+        for (PHINode* phi : order_)
+            if (phis_.contains(phi)) open(phi);
         return !selects.empty();
     }
 
 private:
     // Values that merge nothing but what was made canonical and what is no NaN can be any NaN
     // instead.
-    void find_phis() {
-        for (Instruction& at : llvm::instructions(function_))
-            if (auto* phi = llvm::dyn_cast<PHINode>(&at)) {
-                Type* type = phi->getType();
-                if (type->isFloatTy() || type->isDoubleTy() || type->isIntegerTy(32) ||
-                    type->isIntegerTy(64))
-                    phis_.insert(phi);
-            }
-        for (bool is_done = false; !is_done;) {
-            is_done = true;
-            for (PHINode* phi : std::vector(phis_.begin(), phis_.end()))
-                if (!llvm::all_of(phi->incoming_values(),
-                                  [&](Value* in) { return may_open(in); })) {
-                    phis_.remove(phi);
-                    is_done = false;
-                }
+    void find_phis(llvm::ArrayRef<SelectInst*> selects) {
+        auto find_at = [&](Value* value) {
+            for_phis(value, [&](PHINode* phi) {
+                if (phis_.insert(phi).second) order_.push_back(phi);
+            });
+        };
+        for (SelectInst* select : selects) find_at(select);
+        for (usize i = 0; i < order_.size(); i++) find_at(order_[i]);
+        std::vector<PHINode*> work = order_;
+        while (!work.empty()) {
+            PHINode* phi = work.back();
+            work.pop_back();
+            if (!phis_.contains(phi) ||
+                llvm::all_of(phi->incoming_values(), [&](Value* in) { return may_open(in); }))
+                continue;
+            phis_.erase(phi);
+            for_phis(phi, [&](PHINode* other) { work.push_back(other); });
         }
-        // Those that only carry integers are none of ours.
-        llvm::SmallPtrSet<PHINode*, 16> floats;
-        for (bool is_done = false; !is_done;) {
-            is_done = true;
-            for (PHINode* phi : phis_)
-                if (!floats.contains(phi) && llvm::any_of(phi->incoming_values(), [&](Value* in) {
-                        Value* bare = without_casts(in);
-                        auto* other = llvm::dyn_cast<PHINode>(bare);
-                        return made_canonical(bare) || (other && floats.contains(other));
-                    })) {
-                    floats.insert(phi);
-                    is_done = false;
-                }
+    }
+
+    // Calls act(phi) for each that a value goes to, as it is or cast.
+    template <class Act>
+    static void for_phis(Value* value, const Act& act) {
+        for (llvm::User* user : value->users()) {
+            if (auto* phi = llvm::dyn_cast<PHINode>(user)) act(phi);
+            if (llvm::isa<llvm::BitCastInst>(user)) for_phis(user, act);
         }
-        phis_.remove_if([&](PHINode* phi) { return !floats.contains(phi); });
     }
 
     bool may_open(Value* in) const {
@@ -237,8 +233,9 @@ private:
     }
 
     llvm::Function& function_;
-    llvm::SmallSetVector<PHINode*, 16> phis_;  // whose value may be any NaN
-    llvm::SmallPtrSet<Value*, 16> made_;       // here
+    llvm::SmallPtrSet<PHINode*, 16> phis_;  // whose value may be any NaN
+    std::vector<PHINode*> order_;           // in which they were found
+    llvm::SmallPtrSet<Value*, 16> made_;    // here
 };
 
 }  // namespace
