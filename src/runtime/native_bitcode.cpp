@@ -3,6 +3,7 @@
 //
 // Slots, positions and instance words are numbers; positions count from the module's first
 // instruction. Floats are passed as such, vectors as four words.
+#include "runtime/guest_atomics.h"
 #include "runtime/native.h"
 #include "runtime/simd.h"
 
@@ -181,11 +182,11 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
     return u64(at - n->process->bytes) % width != 0;
 }
 // The piece that a store begins in; of the next it reaches the first bytes at the most. Pieces
-// begin with memory 0. What is stored there lies below 4 GiB, and pieces that nobody asks for have
-// a shift beyond 31.
-NATIVE u32 native_dirty_shift(const NativeContext* n) { return n->dirty_shift & 31; }
+// begin with memory 0. The shift is done in 64 bits, because dirty_shift is 63 for a memory of one
+// piece.
+NATIVE u32 native_dirty_shift(const NativeContext* n) { return n->dirty_shift; }
 NATIVE u32 native_dirty(u32 shift, u32 address, u32 offset) {
-    return pieces_are_kept ? 1u << ((address + offset) >> (shift & 31)) : 0;
+    return pieces_are_kept ? 1u << ((u64(address) + offset) >> shift) : 0;
 }
 NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;

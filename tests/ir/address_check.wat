@@ -20,26 +20,25 @@
 ;;   br label %cold3
 ;; on2:
 ;;   %8 = load ptr, ptr %memory
-;;   %9 = call ptr @native_address(ptr %8, i32 %3, i32 4)
-;;   %10 = call i32 @native_i32_load(ptr %9)
-;;   store i32 %10, ptr %slot1_32
-;;   %11 = load i32, ptr %slot1_32
-;;   %12 = load i32, ptr %dirty
-;;   call void @native_add_dirty(ptr %context, i32 %12)
-;;   %13 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %11, 1
-;;   ret { i32, i32 } %13
+;;   %9 = call i32 @native_i32_load(ptr %8, i32 %3, i32 4)
+;;   store i32 %9, ptr %slot1_32
+;;   %10 = load i32, ptr %slot1_32
+;;   %11 = load i32, ptr %dirty
+;;   call void @native_add_dirty(ptr %context, i32 %11)
+;;   %12 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %10, 1
+;;   ret { i32, i32 } %12
 ;; cold3:
-;;   %14 = phi i32 [ 2097153, %leave1 ]
-;;   %15 = phi i32 [ %6, %leave1 ]
-;;   %16 = phi i32 [ %7, %leave1 ]
-;;   call void @native_set_32(ptr %fp, i32 0, i32 %16)
+;;   %13 = phi i32 [ 2097153, %leave1 ]
+;;   %14 = phi i32 [ %6, %leave1 ]
+;;   %15 = phi i32 [ %7, %leave1 ]
+;;   call void @native_set_32(ptr %fp, i32 0, i32 %15)
 ;;   br label %written4
 ;; left:
-;;   %17 = phi i32 [ %18, %written ], [ %14, %written4 ]
-;;   %19 = phi i32 [ %20, %written ], [ %15, %written4 ]
-;;   %21 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %17, i32 %19)
-;;   %22 = insertvalue { i32, i32 } poison, i32 %21, 0
-;;   ret { i32, i32 } %22
+;;   %16 = phi i32 [ %17, %written ], [ %13, %written4 ]
+;;   %18 = phi i32 [ %19, %written ], [ %14, %written4 ]
+;;   %20 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %16, i32 %18)
+;;   %21 = insertvalue { i32, i32 } poison, i32 %20, 0
+;;   ret { i32, i32 } %21
 ;; written4:
 ;;   br label %left
 ;; }

@@ -15,7 +15,7 @@
 ;;   %5 = icmp eq ptr %4, null
 ;;   br i1 %5, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %6 = call i64 @native_i64_load(ptr %4)
+;;   %6 = call i64 @native_i64_load_x(ptr %4)
 ;;   store i64 %6, ptr %slot2_64
 ;;   %7 = load i64, ptr %slot2_64
 ;;   %8 = load i32, ptr %dirty

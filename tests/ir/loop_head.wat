@@ -17,34 +17,35 @@
 ;;   %3 = call i64 @native_quantum(ptr %context)
 ;;   store i64 %3, ptr %quantum
 ;;   store i32 0, ptr %dirty
-;;   %4 = call i32 @native_entry(ptr %context)
-;;   %5 = icmp ne i32 %4, 0
-;;   br i1 %5, label %resumed, label %called  ; rarely
+;;   %4 = call i32 @native_dirty_shift(ptr %context)
+;;   %5 = call i32 @native_entry(ptr %context)
+;;   %6 = icmp ne i32 %5, 0
+;;   br i1 %6, label %resumed, label %called  ; rarely
 ;; resume:
-;;   %6 = call i32 @native_get_32(ptr %fp, i32 0)
-;;   store i32 %6, ptr %slot0_32
+;;   %7 = call i32 @native_get_32(ptr %fp, i32 0)
+;;   store i32 %7, ptr %slot0_32
 ;;   br label %block
 ;; resumed:
 ;;   call void @native_set_entry(ptr %context, i32 0)
-;;   switch i32 %4, label %nowhere [
+;;   switch i32 %5, label %nowhere [
 ;;     i32 1, label %resume
 ;;   ]
 ;; block:
-;;   %7 = load i64, ptr %quantum
-;;   %8 = icmp slt i64 %7, 0
-;;   br i1 %8, label %leave2, label %on3  ; rarely
+;;   %8 = load i64, ptr %quantum
+;;   %9 = icmp slt i64 %8, 0
+;;   br i1 %9, label %leave2, label %on3  ; rarely
 ;; leave2:
-;;   %9 = load i64, ptr %quantum
-;;   %10 = load i32, ptr %dirty
-;;   %11 = load i32, ptr %slot0_32
+;;   %10 = load i64, ptr %quantum
+;;   %11 = load i32, ptr %dirty
+;;   %12 = load i32, ptr %slot0_32
 ;;   br label %cold4
 ;; on3:
-;;   %12 = sub i64 %7, 2
-;;   store i64 %12, ptr %quantum
-;;   %13 = load i32, ptr %slot0_32
-;;   %14 = call i32 @native_i32_add(i32 %13, i32 -1)
-;;   store i32 %14, ptr %slot0_32
-;;   %15 = load i32, ptr %slot0_32
-;;   %16 = icmp ne i32 %15, 0
-;;   br i1 %16, label %block, label %block5
+;;   %13 = sub i64 %8, 2
+;;   store i64 %13, ptr %quantum
+;;   %14 = load i32, ptr %slot0_32
+;;   %15 = call i32 @native_i32_add(i32 %14, i32 -1)
+;;   store i32 %15, ptr %slot0_32
+;;   %16 = load i32, ptr %slot0_32
+;;   %17 = icmp ne i32 %16, 0
+;;   br i1 %17, label %block, label %block5
 ;; }

@@ -14,14 +14,13 @@
 ;;   %6 = call i1 @native_is_outside(i64 %5, i32 %4, i64 2)
 ;;   br i1 %6, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %7 = call i32 @native_dirty(ptr %context, i32 %4, i32 0)
-;;   %8 = load i32, ptr %dirty
-;;   %9 = or i32 %8, %7
-;;   store i32 %9, ptr %dirty
-;;   %10 = load ptr, ptr %memory
-;;   %11 = call ptr @native_address(ptr %10, i32 %4, i32 0)
+;;   %7 = call i32 @native_dirty(i32 %8, i32 %4, i32 0)
+;;   %9 = load i32, ptr %dirty
+;;   %10 = or i32 %9, %7
+;;   store i32 %10, ptr %dirty
+;;   %11 = load ptr, ptr %memory
 ;;   %12 = load i64, ptr %slot1_64
-;;   call void @native_i64_store16(ptr %11, i64 %12)
+;;   call void @native_i64_store16(ptr %11, i32 %4, i32 0, i64 %12)
 ;;   %13 = load i32, ptr %dirty
 ;;   call void @native_add_dirty(ptr %context, i32 %13)
 ;;   ret { i32 } zeroinitializer
