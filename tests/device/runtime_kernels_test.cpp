@@ -219,19 +219,20 @@ TEST_F(RuntimeKernelsTest, ImagesAreAssembledForTheChipOfTheirKernel) {
 // ---- what is in this binary -----------------------------------------------------------
 
 std::set<const RuntimeKernel*> all_kernels() {
-    std::set<const RuntimeKernel*> all = {&kernels::native_gang(), &kernels::native_solo()};
-    for (u32 capability : {75u, 120u}) {
-        all.insert(&kernels::resident(capability));
-        for (bool is_deep : {false, true}) {
-            all.insert(&kernels::gang(capability, is_deep));
-            all.insert(&kernels::solo(is_deep));
-        }
+    std::set<const RuntimeKernel*> all = {&kernels::native_solo()};
+    for (Layout layout : {Layout::linear, Layout::interleaved}) {
+        all.insert(&kernels::native_gang(layout));
+        for (u32 capability : {75u, 120u})
+            for (bool is_deep : {false, true})
+                all.insert(&kernels::gang(capability, is_deep, layout));
     }
+    for (u32 capability : {75u, 120u}) all.insert(&kernels::resident(capability));
+    for (bool is_deep : {false, true}) all.insert(&kernels::solo(is_deep));
     return all;
 }
 
 TEST(RuntimeKernels, PtxIsWhatItsHashSays) {
-    EXPECT_EQ(all_kernels().size(), 9u);
+    EXPECT_EQ(all_kernels().size(), 13u);
     for (const RuntimeKernel* kernel : all_kernels()) {
         const std::string text = unpack_text(kernel->ptx);
         EXPECT_EQ(hash(text), header_of(kernel->ptx).ptx_hash) << kernel->name;
@@ -313,10 +314,15 @@ TEST(RuntimeKernels, EveryGenerationHasMachineCodeOfAllKernels) {
     driver.version = 12000;
     for (u32 capability : {75u, 80u, 86u, 87u, 89u, 90u, 100u, 103u, 120u, 121u}) {
         const Chip chip{&driver, 0, capability, std::make_shared<Assemblies>()};
-        for (const RuntimeKernel* kernel :
-             {&kernels::gang(capability, false), &kernels::gang(capability, true),
-              &kernels::solo(false), &kernels::solo(true), &kernels::native_gang(),
-              &kernels::native_solo(), &kernels::resident(capability)})
+        std::vector<const RuntimeKernel*> used = {&kernels::solo(false), &kernels::solo(true),
+                                                  &kernels::native_solo(),
+                                                  &kernels::resident(capability)};
+        for (Layout layout : {Layout::linear, Layout::interleaved}) {
+            used.push_back(&kernels::native_gang(layout));
+            for (bool is_deep : {false, true})
+                used.push_back(&kernels::gang(capability, is_deep, layout));
+        }
+        for (const RuntimeKernel* kernel : used)
             EXPECT_TRUE(shipped(chip, *kernel)) << kernel->name << " for " << capability;
     }
 }
