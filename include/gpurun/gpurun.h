@@ -345,7 +345,7 @@ typedef enum gpurun_tier {
 GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
 /** How the linear memories of many processes lie on a GPU. The same results either way. */
 typedef enum gpurun_layout {
-    GPURUN_LAYOUT_AUTO,        /**< what suits the device */
+    GPURUN_LAYOUT_AUTO,        /**< linear, where nothing better is known */
     GPURUN_LAYOUT_LINEAR,      /**< each in one piece: for processes that go different ways */
     GPURUN_LAYOUT_INTERLEAVED, /**< those of 32 processes by 4 bytes in turn: for processes that do
                                     the same at the same time */
@@ -441,6 +441,8 @@ GPURUN_API uint32_t gpurun_result_slots(const gpurun_result* result);
 GPURUN_API uint32_t gpurun_result_launches(const gpurun_result* result);
 GPURUN_API double gpurun_result_lanes_busy(const gpurun_result* result);
 GPURUN_API double gpurun_result_stop_seconds(const gpurun_result* result);
+/** How their linear memories lay: linear or interleaved. */
+GPURUN_API gpurun_layout gpurun_result_layout(const gpurun_result* result);
 /** Bytes that several processes took beside their memories: output, files, descriptors. */
 GPURUN_API uint64_t gpurun_result_system_bytes(const gpurun_result* result);
 

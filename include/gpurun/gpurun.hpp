@@ -582,6 +582,7 @@ public:
         return Process(get(), process);
     }
     double seconds() const { return gpurun_result_seconds(get()); }
+    gpurun_layout layout() const { return gpurun_result_layout(get()); }
     uint32_t slots() const { return gpurun_result_slots(get()); }
     uint32_t launches() const { return gpurun_result_launches(get()); }
     double lanes_busy() const { return gpurun_result_lanes_busy(get()); }

@@ -81,6 +81,7 @@ struct gpurun_result {
     double seconds = 0;
     std::string file_problem, dump_problem, output_problem;
     gpurun::u32 dumps = 0, slots = 1, launches = 0;
+    gpurun::Layout layout = gpurun::Layout::linear;
     double lanes_busy = 0, stop_seconds = -1;
     gpurun::u64 system_bytes = 0;
     gpurun::engine::NativeFacts native;

@@ -63,6 +63,10 @@ uint32_t gpurun_result_processes(const gpurun_result* result) {
     return result ? uint32_t(result->processes.size()) : 0;
 }
 double gpurun_result_seconds(const gpurun_result* result) { return result ? result->seconds : 0; }
+gpurun_layout gpurun_result_layout(const gpurun_result* result) {
+    const bool is_linear = !result || result->layout == gpurun::Layout::linear;
+    return is_linear ? GPURUN_LAYOUT_LINEAR : GPURUN_LAYOUT_INTERLEAVED;
+}
 uint32_t gpurun_result_slots(const gpurun_result* result) { return result ? result->slots : 0; }
 uint32_t gpurun_result_launches(const gpurun_result* result) {
     return result ? result->launches : 0;

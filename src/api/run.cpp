@@ -65,6 +65,7 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     const device::BurstOutcome& outcome = report->outcome();
     result.seconds = outcome.seconds;
     result.slots = outcome.slots;
+    result.layout = outcome.layout;
     result.launches = outcome.launches;
     result.lanes_busy = outcome.busy;
     result.stop_seconds = outcome.stop_seconds.value_or(-1);

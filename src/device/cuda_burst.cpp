@@ -201,7 +201,7 @@ class BurstRun {
 public:
     BurstRun(CudaDevice& device, std::span<const Burst> parts, const RunControl& control)
         : device_(device), parts_(parts), control_(control), memory_(parts.size()) {
-        if (!parts.empty()) layout_ = parts[0].layout;
+        if (!parts.empty()) layout_ = outcome_.layout = parts[0].layout;
         for (const Burst& part : parts) {
             native_.push_back(part.native);
             awaits_.push_back(bool(part.late_native));

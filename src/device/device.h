@@ -198,6 +198,7 @@ struct BurstOutcome {
     double seconds = 0;                  // from launch to end
     std::optional<double> stop_seconds;  // from the request to stop to the end
     u32 slots = 0, launches = 0;
+    Layout layout = Layout::linear;
     double busy = 0;  // share of the lanes' time in which they had a process
 };
 

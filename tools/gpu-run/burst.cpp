@@ -281,6 +281,7 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     RunReport told{options.command, {}};
     told.slots = results[0].slots();
     told.busy = results[0].lanes_busy();
+    told.is_interleaved = results[0].layout() == GPURUN_LAYOUT_INTERLEAVED;
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);

@@ -111,6 +111,7 @@ public:
         int code = tell();
         if (!tell_looks() && code == 0) code = exit_input;
         RunReport report{"map", {{options_.run.file, endings_, tier(), native_}}, code, slots_, 0};
+        report.is_interleaved = is_interleaved_;
         return finish_report(options_.run.report, report, device_);
     }
 
@@ -252,6 +253,7 @@ private:
         config_.clear_processes();
         chunk_size_.learn(result);
         slots_ = std::max(slots_, result.slots());
+        is_interleaved_ = result.layout() == GPURUN_LAYOUT_INTERLEAVED;
         seconds_ += result.seconds();
         launches_ += result.launches();
         native_ = result.native();
@@ -384,6 +386,7 @@ private:
     Endings endings_;
     gpurun_native native_ = {};  // of the latest launch
     u32 slots_ = 0;
+    bool is_interleaved_ = false;  // memories: --layout
     double seconds_ = 0;
     u64 launches_ = 0;
     MergedSamples samples_;

@@ -142,7 +142,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
         .add_text("command", report.command)
         .add("device", device_json(device))
         .add_text("tier", tier_of_all(report.jobs))
-        .add_text("layout", "linear")
+        .add_text("layout", report.is_interleaved ? "interleaved" : "linear")
         .add_count("instances", all.count())
         .add("endings", all.to_json())
         .add("jobs", "[" + jobs + "\n  ]")

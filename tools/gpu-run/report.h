@@ -44,6 +44,7 @@ struct RunReport {
     u32 slots = 1;    // processes that had memory of their own at once
     double busy = 0;  // share of the lanes' time with a process; 0: not known
     std::optional<gpurun_machine_stats> machine = std::nullopt;  // at its end
+    bool is_interleaved = false;                                 // memories: --layout
 };
 
 // What ran, where `asked` was asked for: "interp", "native", "switched" from the one to
