@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "base/ints.h"
+
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>

@@ -13,6 +13,7 @@ Options:
   --invoke NAME               call this exported function instead of _start
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
   --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
+  --layout LAYOUT             how memories of many processes lie on a GPU: linear, interleaved, auto
   --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --instances N               as many processes; {} in an argument is the process's number
   --each                      with --instances: a line for each process

@@ -285,6 +285,7 @@ Options:
   --lines FILE                a process for each line of the file, which are its arguments; - is standard input
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
   --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
+  --layout LAYOUT             how memories of many processes lie on a GPU: linear, interleaved, auto
   --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
   --stats                     say what took how long
   --trace                     a line for each system call, on standard error
