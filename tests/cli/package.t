@@ -10,7 +10,7 @@ $ cat > x.wat <<'END'
 > END
 
 $ gpu-run compile -o x.gpu x.wat 2>&1 | sed 's/[0-9]* bytes/N bytes/g; s/(.*)/(CPU)/'
-gpu-run: x.gpu: N bytes; host (CPU): 3 functions in N bytes, 0 left to the interpreter; cuda-burst: 3 functions in N bytes, 0 left to the interpreter; cuda-space: 3 functions in N bytes, 0 left to the interpreter; cuda-machine: 3 functions in N bytes, 0 left to the interpreter
+gpu-run: x.gpu: N bytes; host (CPU): 3 functions in N bytes, 0 left to the interpreter; cuda-burst: 3 functions in N bytes, 0 left to the interpreter; cuda-space: 3 functions in N bytes, 0 left to the interpreter; cuda-machine: 3 functions in N bytes, 0 left to the interpreter; cuda-interleaved: 3 functions in N bytes, 0 left to the interpreter
 
 $ gpu-run compile -o y.gpu x.wat 2>/dev/null; cmp x.gpu y.gpu; gpu-run --quiet compile -o cpu.gpu --target cpu x.wat
 
