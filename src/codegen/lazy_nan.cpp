@@ -21,7 +21,7 @@ using llvm::Type;
 using llvm::Use;
 using llvm::Value;
 
-// What a select makes canonical; null if it does not.
+// Returns the value that a select makes canonical, or null if it does not make one so.
 Value* made_canonical(Value* value) {
     auto* select = llvm::dyn_cast<SelectInst>(value);
     if (!select || !select->getType()->isFloatingPointTy()) return nullptr;
@@ -43,7 +43,8 @@ Value* without_casts(Value* value) {
     return value;
 }
 
-// Whether an instruction does the same with every NaN. What it computes is made canonical itself.
+// Returns true if an instruction does the same with every NaN. What it computes is made canonical
+// itself.
 bool takes_any_nan(const Instruction* user) {
     switch (user->getOpcode()) {
         case Instruction::FAdd:

@@ -30,7 +30,7 @@ public:
     // Whether an image is loaded apart from the runtime, as assembly, and reaches that by addresses
     // in its context; else it is objects that are linked with the runtime.
     virtual bool is_apart() const = 0;
-    // Whether code stops by a clock, or by what it has done (runtime/native.h).
+    // Returns true if code stops by a clock, false if by what it has done (runtime/native.h).
     virtual bool has_clock() const = 0;
     // Whether it matters to accesses that they are aligned.
     virtual bool wants_alignment() const = 0;

@@ -77,7 +77,7 @@ struct Run {
     Limits limits;
     Streams streams;
     device::Tier tier = device::Tier::interp;
-    // Of memories of many processes on GPUs; nothing: what suits them.
+    // How memories of many processes lie on GPUs. Nothing: linear, where nothing better is known.
     std::optional<Layout> layout;
     Many many;
     MachineLimits machine;

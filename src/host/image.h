@@ -53,7 +53,7 @@ struct SystemContents {
     WriteListener write_listener = {};
 };
 
-// The same with what one launch needs besides.
+// What a run has in system memory, with what one launch needs besides.
 struct SystemOptions : SystemContents {
     std::vector<std::string> arguments;  // the program's name first
     bool has_numbered_arguments = false;

@@ -25,7 +25,7 @@ inline u64 guest_offset(const u8* p) { return u32(reinterpret_cast<u64>(p)); }
 inline u8* interleaved_pointer(u64 at) {
     return reinterpret_cast<u8*>(interleaved_bit | at / interleaved_unit << 32);
 }
-// The same place as an address.
+// Returns the same place as an address.
 inline u8* base_of_process(const u8* p) {
     const u64 unit = (reinterpret_cast<u64>(p) & ~interleaved_bit) >> 32;
     return reinterpret_cast<u8*>(unit * interleaved_unit + lane_id() * granule);
@@ -42,7 +42,7 @@ inline u8* byte_at(const u8* base, u64 address) {
            (address & (granule - 1));
 }
 
-// Those of an address that is a multiple of the width, and of any other.
+// Accesses at an address that is a multiple of the width; load_at and store_at take any.
 template <class T>
 inline T load_aligned_at(const u8* base, u64 address) {
     if constexpr (sizeof(T) < granule) {
