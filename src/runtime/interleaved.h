@@ -113,7 +113,7 @@ inline void store_guest(u8* base, u64 address, T value) {
     store_linear<T>(base + address, value);
 }
 
-// The same for machine code: in little code, or of an address that is a multiple of the width.
+// Accesses for machine code: in little code, or of an address that is a multiple of the width.
 template <class T>
 inline T load_guest_compact(const u8* base, u64 address) {
     if constexpr (memories_interleave) return load_at<T>(base, address);

@@ -132,8 +132,8 @@ u8* interleaved_base(u64 bytes, u64 bytes_per_process, u64 warp, u32 lane) {
     return pointer<u8>(bytes) + warp * warp_lanes * bytes_per_process + lane * granule;
 }
 
-// The same as prepare_bytes where memories interleave: each lane that `is_wanted` does it for its
-// own, so that all that do it touch neighbouring words.
+// Does what prepare_bytes does where memories interleave: each lane that `is_wanted` does it for
+// its own, so that all that do it touch neighbouring words.
 void prepare_interleaved(const BurstPart& part, u8* base, bool is_wanted, bool is_fresh,
                          u32 dirty) {
     const u8* from = pointer<const u8>(part.template_bytes);
@@ -265,7 +265,7 @@ void move_bytes(const BurstPart& part, u8* to, u32 slot) {
                   });
 }
 
-// The same for a lane whose memories interleave with others, as they did where it comes from.
+// Moves the memories of a lane that interleave with others, as they did where it comes from.
 void move_interleaved(const BurstPart& part, u8* to, u32 slot) {
     const u8* from = interleaved_base(part.source_bytes, part.source_bytes_per_process,
                                       slot / warp_lanes, slot % warp_lanes);

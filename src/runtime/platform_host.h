@@ -35,7 +35,7 @@ inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
 // `limit`.
 inline constexpr bool pieces_are_kept = false;
 inline constexpr s64 quantum_to_next = 0;
-// Whether machine code stops by a clock, which lanes of a warp share, and not by what it has done;
+// True if machine code stops by a clock, which lanes of a warp share, and not by what it has done;
 // and that clock, in cycles.
 inline constexpr bool has_clock = false;
 inline u32 short_clock() { return 0; }
