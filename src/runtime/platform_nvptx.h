@@ -22,9 +22,7 @@ inline constexpr u32 warp_lanes = 32;
 inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
 inline constexpr bool has_clock = true;
-// Reads the 64-bit clock: the assembler takes one instruction for it on sm_90, and for the 32-bit
-// one a load of a uniform register and a pause.
-inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock64()); }
+inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock()); }
 inline bool is_above(const u8* limit) {
     u8 here;
     const u8* at = &here;
