@@ -61,11 +61,11 @@ std::vector<Group> group(std::span<const api::Process> processes, bool each, boo
         const usize key = hash(ending) ^ 3 * hash(process.output()) ^ 5 * hash(process.error());
         auto is_alike = [&](const auto& row) {
             const Group& group = groups[row.second];
-            return !each && group.ending == ending && group.first.output() == process.output() &&
+            return group.ending == ending && group.first.output() == process.output() &&
                    group.first.error() == process.error();
         };
         const auto [begin, end] = known.equal_range(key);
-        const auto found = std::find_if(begin, end, is_alike);
+        const auto found = each ? end : std::find_if(begin, end, is_alike);
         const usize at = found == end ? groups.size() : found->second;
         if (found == end) {
             known.emplace(key, at);
