@@ -151,8 +151,8 @@ void FunctionBuilder::build_other_call(Value* ref, u32 base) {
     for (SlotValue place : e_.reads)
         if (place.slot >= e_.clobbers) write_to_frame(place.slot, place.words);
     save_quantum();
-    Value* why = runtime("native_call", {context_, fp_, rp_here(), ref, number(base),
-                                         number(position_ + e_.words)});
+    Value* why = runtime(
+        "native_call", {context_, fp_, rp_here(), ref, number(base), number(position_ + e_.words)});
     load_quantum();
     BasicBlock *left = new_block("left"), *on = new_block("on");
     branch_rarely(b_.CreateICmpNE(why, status(NativeStatus::done)), left, on);

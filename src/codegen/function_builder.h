@@ -116,6 +116,7 @@ private:
     void build_enter();
     void build_return(CodeOp op);
     void build_operate();
+    void build_bulk(CodeOp op);
     // The function that the module's table has; one that has been compiled.
     Value* from_table(Value* func);
     Value* callee(u32 func);

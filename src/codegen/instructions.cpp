@@ -99,6 +99,8 @@ void FunctionBuilder::build_instr() {
         case CodeOp::global_set_128:
         case CodeOp::global_get_imported:
         case CodeOp::global_set_imported: return build_move(op);
+        case CodeOp::memory_fill:
+        case CodeOp::memory_copy: return build_bulk(op);
         default: return build_operate();
     }
 }
@@ -459,6 +461,26 @@ void FunctionBuilder::build_operate() {
     live.add_all(index_ + 1 < lives_.size() ? lives_[index_ + 1] : flow_.live_after(*current_));
     leave(innermost_, why, runtime("native_pc", {context_}), live, ~u32{0});
     b_.SetInsertPoint(usual);
+}
+
+// A short copy or fill of memory 0 is done where it stands.
+void FunctionBuilder::build_bulk(CodeOp op) {
+    const bool is_copy = op == CodeOp::memory_copy;
+    const u64 w = code_word(0), operands = code_word(1);
+    const u32 widths = is_copy ? low_of(code_word(2)) : high_of(operands);
+    const u32 memory_0 = program_.code.layout.memories;
+    if (widths != 0 || low_of(operands) != memory_0 || (is_copy && high_of(operands) != memory_0))
+        return build_operate();
+    for (SlotValue place : e_.writes) write(place.slot, place.words, read(place.slot, place.words));
+    Value* is_done = runtime(is_copy ? "native_short_copy" : "native_short_fill",
+                             {context_, load(memory_), load(memory_size_), read(a_of(w), 1),
+                              read(b_of(w), 1), read(c_of(w), 1)});
+    BasicBlock *other = new_block("long"), *after = new_block("after");
+    b_.CreateCondBr(is_done, after, other);
+    b_.SetInsertPoint(other);
+    build_operate();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
 }
 
 }  // namespace gpurun::codegen

@@ -326,8 +326,10 @@ void Piece::take_runtime() {
     }
     for (llvm::Function& f : llvm::make_early_inc_range(module_->functions()))
         if (f.isMaterializable()) f.eraseFromParent();
-    // Long, and seldom where time is spent: once in a piece, where code is dear.
-    if (llvm::Function* f = module_->getFunction("native_own_callee"); f && target_.is_apart()) {
+    // Long, and seldom where time is spent: once in a piece. The first only where code is dear.
+    for (const char* name : {"native_own_callee", "native_short_copy", "native_short_fill"}) {
+        llvm::Function* f = module_->getFunction(name);
+        if (!f || (name == std::string_view("native_own_callee") && !target_.is_apart())) continue;
         f->removeFnAttr(llvm::Attribute::AlwaysInline);
         f->addFnAttr(llvm::Attribute::NoInline);
     }

@@ -192,6 +192,73 @@ NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;
 }
 
+// ---- short copies and fills of memory 0 --------------------------------------------
+
+namespace {
+
+inline bool is_short(u64 size, u32 address, u32 count) {
+    return count <= short_bytes && u64(address) + count <= size;
+}
+inline void note_short(NativeContext* n, u32 address, u32 count) {
+    if (!pieces_are_kept || count == 0) return;
+    n->dirty |= 1u << (u64(address) >> n->dirty_shift) |
+                1u << ((u64(address) + count - 1) >> n->dirty_shift);
+}
+
+}  // namespace
+
+// Both return false, and have done nothing, if the operation is long or traps.
+NATIVE bool native_short_fill(NativeContext* n, u8* memory, u64 size, u32 to, u32 value,
+                              u32 count) {
+    if (!is_short(size, to, count)) return false;
+    note_short(n, to, count);
+    const u32 word = (value & 0xff) * 0x01010101u;
+    const u64 end = u64(to) + count;
+#pragma clang loop unroll(disable)
+    for (u64 at = to; at < end;) {
+        if (at % 4 == 0 && end - at >= 4) {
+            store_guest_natural<u32>(memory, at, word);
+            at += 4;
+        } else {
+            store_guest_natural<u8>(memory, at++, u8(word));
+        }
+    }
+    return true;
+}
+NATIVE bool native_short_copy(NativeContext* n, u8* memory, u64 size, u32 to, u32 from, u32 count) {
+    if (!is_short(size, to, count) || !is_short(size, from, count)) return false;
+    note_short(n, to, count);
+    const bool has_words = (to ^ from) % 4 == 0;
+    if (to <= from) {
+#pragma clang loop unroll(disable)
+        for (u64 done = 0; done < count;) {
+            if (has_words && (to + done) % 4 == 0 && count - done >= 4) {
+                store_guest_natural<u32>(memory, to + done,
+                                         load_guest_natural<u32>(memory, from + done));
+                done += 4;
+            } else {
+                store_guest_natural<u8>(memory, to + done,
+                                        load_guest_natural<u8>(memory, from + done));
+                done++;
+            }
+        }
+        return true;
+    }
+    // From the end, since it may overlap what is read.
+#pragma clang loop unroll(disable)
+    for (u64 left = count; left > 0;) {
+        if (has_words && (to + left) % 4 == 0 && left >= 4) {
+            left -= 4;
+            store_guest_natural<u32>(memory, to + left,
+                                     load_guest_natural<u32>(memory, from + left));
+        } else {
+            left--;
+            store_guest_natural<u8>(memory, to + left, load_guest_natural<u8>(memory, from + left));
+        }
+    }
+    return true;
+}
+
 // LOAD and STORE: memory 0, by its base; name_x and the others: where native_access says.
 #define OP(name)
 #define LOAD(name, R, M)                                                          \

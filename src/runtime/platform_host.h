@@ -35,6 +35,8 @@ inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
 // `limit`.
 inline constexpr bool pieces_are_kept = false;
 inline constexpr s64 quantum_to_next = 0;
+// Copies and fills of so many bytes are done by machine code itself: more take longer than a call.
+inline constexpr u32 short_bytes = 16;
 // True if machine code stops by a clock, which lanes of a warp share, and not by what it has done;
 // and that clock, in cycles.
 inline constexpr bool has_clock = false;

@@ -21,6 +21,7 @@ inline constexpr u32 warp_lanes = 32;
 // resident machine knows by it that it is to stop at calls and loops.)
 inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
+inline constexpr u32 short_bytes = 256;
 inline constexpr bool has_clock = true;
 inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock()); }
 inline bool is_above(const u8* limit) {
