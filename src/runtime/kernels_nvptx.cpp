@@ -91,7 +91,11 @@ T* pointer(u64 address) {
 }
 
 #if GPURUN_NATIVE
+// Of machine code: a millisecond. Lanes of a warp that leave it at different places do not meet
+// again when they go on, so that they may stay for 35 ms, as long as none has to wait for the
+// others.
 constexpr s64 native_quantum = 1 << 20;
+[[maybe_unused]] constexpr s64 long_native_quantum = 1 << 25;
 #endif
 
 #if !GPURUN_SOLO
@@ -465,6 +469,7 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     u64 busy = 0;  // lane-cycles
 #if GPURUN_NATIVE
     u8* const limit = stack_limit(params.tier.stack_bytes);
+    bool others_waited = false;
 #endif
     LaneState& saved = pointer<LaneState>(part.lanes_at)[warp * warp_lanes + lane];
     bool has_process = saved.flags & lane_has_process, is_asleep = saved.flags & lane_is_asleep,
@@ -494,7 +499,8 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
         if (!is_stopped && running != 0)
 #if GPURUN_NATIVE
             state = run_native(p, NativeTable(part.native), can_run ? part.thread : 0,
-                               native_quantum, enough, limit, params.tier.alternates);
+                               others_waited ? native_quantum : long_native_quantum, enough, limit,
+                               params.tier.alternates, &others_waited);
 #else
             state = run(p, can_run ? part.thread : 0, quantum, enough);
 #endif
@@ -509,6 +515,9 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
             if (!is_asleep) atom_add(&pointer<BurstCounters>(params.counters)->waiting, 1);
             state = ThreadState::ready;
         }
+#if GPURUN_NATIVE
+        others_waited |= ballot(is_asleep || waits) != 0;
+#endif
         if (has_process && lacks_memory(part, p)) state = no_memory(p, part.thread);
         if (is_stopped && waits && has_trapped(part, p)) state = ThreadState::trapped;
         bool is_over = has_process && (state != ThreadState::ready || is_stopped);

@@ -337,7 +337,7 @@ u32 lanes_of(bool is_so) {
 }  // namespace
 
 ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_index, s64 quantum,
-                       u32 enough, u8* stack_limit, bool alternates) {
+                       u32 enough, u8* stack_limit, bool alternates, bool* others_waited) {
     TimeLeft time(quantum, false);
     u32* const thread = word_at(p.words, thread_index);
     ThreadState state = ThreadState::ready;
@@ -375,6 +375,7 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             }
         }
         is_live = is_live && state == ThreadState::ready && !time.is_over();
+        if (others_waited != nullptr) *others_waited |= lanes_of(is_live && entry != 0) != 0;
     }
     if (thread_index != 0) word(thread, thread_state) = u32(state);
     return state;

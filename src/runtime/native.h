@@ -77,9 +77,10 @@ struct NativeContext {
 
 // Runs a thread like run() of interp.h, natively where `table` has entries. `stack_limit`: how far
 // down the hardware's stack may be used. `alternates`: the tiers take turns at every suspension
-// point, to test that.
+// point, to test that. `others_waited`, if given, becomes true if a lane of the warp left machine
+// code with time left, and so waited for those that did not.
 ThreadState run_native(const Process& process, const NativeTable& table, u32 thread, s64 quantum,
-                       u32 enough, u8* stack_limit, bool alternates);
+                       u32 enough, u8* stack_limit, bool alternates, bool* others_waited = nullptr);
 
 extern "C" {
 // The last of leaving: writes the thread's place, or the record of the call by which a callee left.
