@@ -97,8 +97,10 @@ set(gang_registers 64)
 set(solo_registers 255)
 # A machine is interpreted as well, and should have room for many processes.
 set(machine_registers 64)
-# Machine code has more to keep in registers than the interpreter.
+# Machine code has more to keep in registers than the interpreter. Where memories interleave it waits less for them, and
+# more warps are worth more than fewer spills.
 set(native_gang_registers 128)
+set(native_interleaved_registers 64)
 set(native_solo_registers 255)
 # The floor is compute capability 7.5; from 8.0 on there is redux.
 set(from_75 ${cubin_chips})
@@ -119,7 +121,7 @@ gpurun_kernel(resident_75 gpurun_resident ${machine_registers} "${until_80}" -DG
 gpurun_kernel(resident_80 gpurun_resident ${machine_registers} "${from_80}" -DGPURUN_LOCAL_STACK=1
               -DGPURUN_HAS_REDUX=1 -DGPURUN_RESIDENT=1)
 gpurun_kernel(native_gang_75 gpurun_burst ${native_gang_registers} "${from_75}" -DGPURUN_NATIVE=1)
-gpurun_kernel(native_gang_interleaved_75 gpurun_burst ${native_gang_registers} "${from_75}" -DGPURUN_NATIVE=1
+gpurun_kernel(native_gang_interleaved_75 gpurun_burst ${native_interleaved_registers} "${from_75}" -DGPURUN_NATIVE=1
               -DGPURUN_INTERLEAVED=1)
 gpurun_kernel(native_solo_75 gpurun_solo ${native_solo_registers} "${from_75}" -DGPURUN_NATIVE=1 -DGPURUN_SOLO=1)
 set(RUNTIME_BITCODE ${PROJECT_BINARY_DIR}/runtime_nvptx.bc)
