@@ -303,13 +303,18 @@ GPURUN_API void gpurun_config_set_seed(gpurun_config* config, uint64_t seed);
 GPURUN_API void gpurun_config_set_stop(gpurun_config* config, gpurun_stop* stop);
 /** Keeps what processes changed in writable directories for gpurun_result_file_count(). */
 GPURUN_API void gpurun_config_keep_files(gpurun_config* config, bool is_kept);
-/** How many files of how many have been written back. */
+/** How many of how many things are done. */
 typedef void (*gpurun_progress)(void* data, uint64_t done, uint64_t all);
 /** Tells `progress` how far writing back changed files is, be it those that an interrupted run
  * left: when it begins (`done` is 0), about ten times a second, and when it ends (`done` is `all`).
  * Calls come one at a time, from whatever thread writes. NULL: nobody is told. */
 GPURUN_API void gpurun_config_set_write_progress(gpurun_config* config, gpurun_progress progress,
                                                  void* data);
+/** Tells `progress` from time to time how many of several processes have ended at the least, and
+ * how many there are. Of jobs that run together, the first one's is told of all. Calls come one at
+ * a time, from any thread, while the processes run. NULL: nobody is told. */
+GPURUN_API void gpurun_config_set_progress(gpurun_config* config, gpurun_progress progress,
+                                           void* data);
 /** A line of text for a person, without an end of line. */
 typedef void (*gpurun_line)(void* data, const char* line);
 /** Shows every system call to `line`: of one process as it makes them, of several when all have
@@ -468,7 +473,7 @@ GPURUN_API void gpurun_result_get_native(const gpurun_result* result, gpurun_nat
 GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint32_t process);
 /** What it gave to exit; 0 if it did not call it. */
 GPURUN_API uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process);
-/** How it ended, in words: "integer divide by zero", "exit 3"; NULL if it returned. */
+/** How it ended, in words: "integer divide by zero", "exited with 3"; NULL if it returned. */
 GPURUN_API const char* gpurun_result_message(const gpurun_result* result, uint32_t process);
 /** True if it ended before its function was called. */
 GPURUN_API bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process);

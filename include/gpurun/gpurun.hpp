@@ -392,11 +392,14 @@ public:
     }
     /** Tells how many files of how many have been written back; must not throw. */
     Config& write_progress(std::function<void(uint64_t done, uint64_t all)> callback) {
-        progress_ = std::make_unique<WriteProgress>(std::move(callback));
-        auto tell = [](void* data, uint64_t done, uint64_t all) noexcept {
-            (*static_cast<WriteProgress*>(data))(done, all);
-        };
-        gpurun_config_set_write_progress(get(), tell, progress_.get());
+        write_progress_ = std::make_unique<Progress>(std::move(callback));
+        gpurun_config_set_write_progress(get(), &tell_progress, write_progress_.get());
+        return *this;
+    }
+    /** Tells how many of several processes have ended; must not throw. */
+    Config& progress(std::function<void(uint64_t ended, uint64_t all)> callback) {
+        progress_ = std::make_unique<Progress>(std::move(callback));
+        gpurun_config_set_progress(get(), &tell_progress, progress_.get());
         return *this;
     }
     /** Shows every system call; the function must not throw. */
@@ -480,8 +483,11 @@ private:
     using Line = std::function<void(std::string_view)>;
     std::unique_ptr<Output> output_;
     std::unique_ptr<Line> line_;
-    using WriteProgress = std::function<void(uint64_t, uint64_t)>;
-    std::unique_ptr<WriteProgress> progress_;
+    using Progress = std::function<void(uint64_t, uint64_t)>;
+    static void tell_progress(void* data, uint64_t done, uint64_t all) noexcept {
+        (*static_cast<Progress*>(data))(done, all);
+    }
+    std::unique_ptr<Progress> progress_, write_progress_;
     detail::Handle<gpurun_config, gpurun_config_delete> handle_{detail::made(gpurun_config_new())};
 };
 

@@ -254,6 +254,14 @@ void gpurun_config_set_write_progress(gpurun_config* config, gpurun_progress pro
         return {};
     });
 }
+void gpurun_config_set_progress(gpurun_config* config, gpurun_progress progress, void* data) {
+    change(config, "gpurun_config_set_progress", [&]() -> Result<void> {
+        config->progress = {};
+        if (progress)
+            config->progress = [progress, data](u64 ended, u64 all) { progress(data, ended, all); };
+        return {};
+    });
+}
 void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data) {
     gpurun_config_set_debug(config, line, data);
     gpurun_config_set_traced(config, line != nullptr);

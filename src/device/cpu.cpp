@@ -368,6 +368,8 @@ private:
 struct Together {
     std::mutex host;  // what the host does to system memory is not for several at once
     std::atomic<bool> has_failed = false;  // one of them
+    std::atomic<u64> ended = 0;            // processes, of all parts so far
+    std::mutex progress;                   // held by the one that tells it
 };
 
 // What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
@@ -481,6 +483,11 @@ private:
         turn.slot.write_result(state, results_.words.data() + usize(turn.id) * results_.stride);
         turn.is_busy = false;
         busy_--;
+        together_.ended.fetch_add(1, std::memory_order_relaxed);
+        if (!control_.progress) return;
+        // Whoever finds the lock taken leaves the news to the next one.
+        if (std::unique_lock lock(together_.progress, std::try_to_lock); lock)
+            control_.progress(together_.ended.load(std::memory_order_relaxed));
     }
 
     // Until the first of the sleepers wakes up, or a look at the stop request is due.
@@ -546,7 +553,9 @@ public:
         PhaseTimer timer(Phase::run);
         BurstOutcome outcome;
         auto start = std::chrono::steady_clock::now();
-        for (const Burst& part : parts) outcome.parts.push_back(TRY(run_part(part, control)));
+        Together together;
+        for (const Burst& part : parts)
+            outcome.parts.push_back(TRY(run_part(part, control, together)));
         for (const Burst& part : parts)
             outcome.slots = std::max(outcome.slots, std::min(part.processes, info_.lanes));
         outcome.seconds =
@@ -556,7 +565,8 @@ public:
     }
 
 private:
-    Result<BurstResults> run_part(const Burst& part, const RunControl& control) {
+    Result<BurstResults> run_part(const Burst& part, const RunControl& control,
+                                  Together& together) {
         BurstResults results;
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
@@ -564,7 +574,6 @@ private:
         BurstNative native(part);
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
-        Together together;
         Result<void> outcome;
         std::mutex outcome_mutex;
         share_work(workers, [&](u32) {

@@ -125,9 +125,10 @@ std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
     };
 }
 
-Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting) {
+Result<std::optional<double>> CudaDevice::wait(const RunControl& control, DevicePointer waiting,
+                                               const std::function<Result<void>()>& look) {
     bool has_ended = false;
-    auto waited = guarded([&] { return await_end(control, waiting, has_ended); });
+    auto waited = guarded([&] { return await_end(control, waiting, look, has_ended); });
     if (!has_ended) abandon_launch();
     return waited;
 }
@@ -146,7 +147,9 @@ void CudaDevice::abandon_launch() {
 }
 
 Result<std::optional<double>> CudaDevice::await_end(const RunControl& control,
-                                                    DevicePointer waiting, bool& has_ended) {
+                                                    DevicePointer waiting,
+                                                    const std::function<Result<void>()>& look,
+                                                    bool& has_ended) {
     using namespace std::chrono;
     constexpr milliseconds patience(20);  // with lanes that wait while others run
     auto start = steady_clock::now();
@@ -171,6 +174,7 @@ Result<std::optional<double>> CudaDevice::await_end(const RunControl& control,
             TRY(stop_.peek(waiting, &count, sizeof count));
             is_parking = count != 0 || (control.slice.count() > 0 && now - start >= control.slice);
             if (is_parking) TRY(stop_.set(stop_park));
+            if (look) TRY(look());
             next_peek = now + patience;
         }
         // Short runs are waited for closely, long ones without taking a core.

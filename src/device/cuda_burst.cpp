@@ -543,8 +543,10 @@ private:
         TRY(device_.pass_on_stop(control));
         u32 blocks = (tier.warps * warp_lanes + block_lanes - 1) / block_lanes;
         TRY(device_.launch(*tier.gang, blocks, block_lanes, 0, &params));
+        std::function<Result<void>()> look;
+        if (control_.progress) look = [&] { return tell_progress(tier); };
         std::optional<double> stop_seconds =
-            TRY(device_.wait(control, tier.counters.at() + offsetof(BurstCounters, waiting)));
+            TRY(device_.wait(control, tier.counters.at() + offsetof(BurstCounters, waiting), look));
         if (stop_seconds) outcome_.stop_seconds = outcome_.stop_seconds.value_or(0) + *stop_seconds;
         outcome_.launches++;
         TRY(device_.copy_out(&counted, tier.counters.at(), sizeof counted));
@@ -553,6 +555,23 @@ private:
         lane_cycles_ += double(counted.longest_warp) * tier.warps * warp_lanes;
         outcome_.seconds +=
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return {};
+    }
+
+    // Tells how many processes have ended at the least, while `running` runs: those that lanes have
+    // begun, less one for every lane that may still have one.
+    Result<void> tell_progress(const Tier& running) {
+        u64 begun = 0, lanes = 0;
+        for (const auto& tier : tiers_)
+            for (const Level& level : tier->levels) {
+                lanes += level.lane_count();
+                if (tier->source) continue;  // its processes were begun elsewhere
+                u32 next = u32(level.begun);
+                if (tier.get() == &running)
+                    TRY(device_.stop_word().peek(level.next.at(), &next, sizeof next));
+                begun += std::min(next, parts_[level.part].processes);
+            }
+        control_.progress(begun > lanes ? begun - lanes : 0);
         return {};
     }
 

@@ -407,8 +407,9 @@ public:
     // Until the stream is empty; passes a stop request on to the kernel. How long the end took
     // from then on, if there was one.
     // `waiting`: device address of a count of lanes; once there are some, or the slice is over, the
-    // kernel is parked.
-    Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0);
+    // kernel is parked. `look` is called whenever the count is read, while the kernel runs.
+    Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0,
+                                       const std::function<Result<void>()>& look = {});
     // Before a launch: a request that was there before it is not missed by a short kernel, and one
     // to an earlier launch is none to this one.
     Result<void> pass_on_stop(const RunControl& control) {
@@ -434,6 +435,7 @@ public:
 
 private:
     Result<std::optional<double>> await_end(const RunControl& control, DevicePointer waiting,
+                                            const std::function<Result<void>()>& look,
                                             bool& has_ended);
     void abandon_launch();
     // Of load_native.

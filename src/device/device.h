@@ -91,6 +91,9 @@ struct RunControl {
     std::optional<std::chrono::steady_clock::time_point> deadline;
     // A run returns after that time, still ready; not counted as a stop.
     std::chrono::microseconds slice{0};
+    // Told from time to time, by one thread at a time, how many processes of a burst have ended at
+    // the least. Empty: nobody wants to know.
+    std::function<void(u64 ended)> progress = {};
 
     bool wants_stop() const {
         return (stop && stop->load(std::memory_order_relaxed)) ||

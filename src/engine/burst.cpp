@@ -364,7 +364,13 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
                               const TakeSpill& spill) {
     return run_controlled(
         device, device::Mode::burst, jobs[0].run,
-        [&](const device::RunControl& control) { return run_to_end(device, jobs, spill, control); },
+        [&](device::RunControl control) {
+            u64 all = 0;
+            for (const Job& job : jobs) all += job.run.many.count();
+            if (const auto& tell = jobs[0].run.progress)
+                control.progress = [&tell, all](u64 ended) { tell(ended, all); };
+            return run_to_end(device, jobs, spill, control);
+        },
         [&] { return stopped_report(jobs); });
 }
 

@@ -86,6 +86,7 @@ struct Run {
     std::shared_ptr<const std::atomic<bool>> stop;
     std::optional<double> timeout;  // seconds
     // What is shown of it.
+    std::function<void(u64 ended, u64 all)> progress;        // of many, while they run
     std::function<void(const std::string& line)> take_line;  // takes what guests note
     std::optional<std::string> dump;                         // a folder for states of what traps
     bool is_profiled = false, is_watched = false;

@@ -121,7 +121,7 @@ TEST(Api, OneProgram) {
     ASSERT_EQ(result.size(), 1u);
     EXPECT_EQ(result[0].ending(), GPURUN_EXITED);
     EXPECT_EQ(result[0].exit_code(), 43u);
-    EXPECT_EQ(result[0].message(), "exit 43");
+    EXPECT_EQ(result[0].message(), "exited with 43");
     EXPECT_FALSE(result[0].is_success());
     EXPECT_EQ(result[0].output(), "ping");
     EXPECT_EQ(result[0].error(), "err");
@@ -563,6 +563,22 @@ TEST_F(Files, ProgressOfWritingBack) {
     std::filesystem::remove(folder_ / "out.txt");
     ASSERT_TRUE(run(device(), module(writer), config)[0].is_success());
     EXPECT_EQ(told.size(), 2u);
+}
+
+TEST(Many, ProgressIsTold) {
+    uint64_t last = 0, of = 0, calls = 0;
+    Config config;
+    config.processes(1000).progress([&](uint64_t ended, uint64_t all) {
+        EXPECT_GE(ended, last);
+        last = ended;
+        of = all;
+        calls++;
+    });
+    Result result = run(device(), module(R"((func (export "_start")))"), config);
+    EXPECT_EQ(result.size(), 1000u);
+    if (device().id() == "cpu") EXPECT_GT(calls, 0u);  // elsewhere it may be over before
+    if (calls > 0) EXPECT_EQ(of, 1000u);
+    EXPECT_LE(last, 1000u);
 }
 
 TEST_F(Files, OfManyProcessesAreRead) {
