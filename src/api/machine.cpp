@@ -129,7 +129,7 @@ std::string message_of(const ProcessEnding& ended) {
     if (ended.refusal)
         return format("the machine had no room for it: %s", wasi::to_string(*ended.refusal));
     switch (ended.ending) {
-        case Ending::exited: return format("exit %u", ended.code);
+        case Ending::exited: return format("exited with %u", ended.code);
         case Ending::trapped:
             return ended.code == 0 ? "uncaught exception" : to_string(Trap(ended.code));
         case Ending::killed: return format("killed by signal %u", ended.code);

@@ -62,14 +62,12 @@ Error at_line(const text::Assembled& assembled, const std::string& path, const E
 using Predicate = bool (*)(std::string_view start);
 
 // Reads until the end, or until `is_wanted` says no to what has been read so far: then that.
-Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted) {
+Result<std::vector<u8>> read_while(int file, const std::string& path, Predicate is_wanted) {
     constexpr usize chunk = 1 << 16, most = usize{wasm::max_module_bytes} + 1;
-    const host::File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return file_error(path, std::strerror(errno));
     struct stat info;
     std::vector<u8> bytes;
     const char *problem = nullptr, *larger = is_wanted ? too_large : "is larger than 1 GiB";
-    if (fstat(file.get(), &info) != 0) {
+    if (fstat(file, &info) != 0) {
         problem = std::strerror(errno);
     } else if (S_ISDIR(info.st_mode)) {
         problem = is_wanted ? "is a directory, expected a .wasm or .wat file"
@@ -81,7 +79,7 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
         usize size = 0;
         while (!problem) {
             if (size == bytes.size()) bytes.resize(std::min(bytes.size() * 2, most));
-            ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+            ssize_t got = read(file, bytes.data() + size, bytes.size() - size);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) problem = std::strerror(errno);
             if (got <= 0) break;
@@ -95,9 +93,19 @@ Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted)
     return bytes;
 }
 
+Result<std::vector<u8>> read_while(const std::string& path, Predicate is_wanted) {
+    const host::File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return file_error(path, std::strerror(errno));
+    return read_while(file.get(), path, is_wanted);
+}
+
 }  // namespace
 
 Result<std::vector<u8>> read_file(const std::string& path) { return read_while(path, nullptr); }
+
+Result<std::vector<u8>> read_stream(int descriptor, const std::string& name) {
+    return read_while(descriptor, name, nullptr);
+}
 
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path) {
     return TRY(load_images_of_file(path))->module();

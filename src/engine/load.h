@@ -13,6 +13,8 @@ namespace gpurun::engine {
 
 // Errors name the file, and for text the line.
 Result<std::vector<u8>> read_file(const std::string& path);
+// Reads an open file, which stays open; `name` is what errors call it.
+Result<std::vector<u8>> read_stream(int descriptor, const std::string& name);
 Result<std::shared_ptr<const wasm::Module>> load_file(const std::string& path);
 // What a file of that name would have.
 Result<std::shared_ptr<const wasm::Module>> load_bytes(std::vector<u8> bytes,

@@ -90,8 +90,9 @@ Result<std::unique_ptr<Store>> Store::create(const StoreOptions& options, device
 Result<void> Store::prepare() {
     constexpr u32 min_stack_slots = 64;
     if (options_.stack_slots < min_stack_slots)
-        return Error{format("a stack of %u slots is too small: --stack takes %u at the least",
-                            options_.stack_slots, min_stack_slots)};
+        return Error{format("a stack of %u bytes is too small; --stack takes at least %u",
+                            options_.stack_slots * u32{sizeof(u32)},
+                            min_stack_slots * u32{sizeof(u32)})};
     u64 fixed = process_first_free + (options_.instances + 1) + thread_words;
     if (options_.is_watched) fixed += 4 * canary_words;
     free_end_ = (fixed + options_.heap_words + options_.instance_words + stack_step - 1) /
@@ -99,9 +100,10 @@ Result<void> Store::prepare() {
     words_ = free_end_ + options_.stack_slots + (options_.is_watched ? canary_words : 0);
     if (words_ > max_words)
         return Error{
-            format("stack and heap together may take %u words, not %llu; ask for less with "
+            format("stack and heap together may take %llu MiB, not %llu; ask for less with "
                    "--stack or --heap",
-                   max_words, (unsigned long long)words_)};
+                   (unsigned long long)(u64{max_words} * sizeof(u32) >> 20),
+                   (unsigned long long)((words_ * sizeof(u32) + (1 << 20) - 1) >> 20))};
     space_ = TRY(device_.make_space(sizes()));
 
     const u64 stubs[] = {code_word(CodeOp::halt), code_word(CodeOp::ret)};
@@ -611,7 +613,7 @@ Result<std::vector<Frame>> Store::backtrace() {
 std::string Completion::to_string() const {
     switch (kind) {
         case Kind::returned: return "returned";
-        case Kind::exited: return format("exit %u", exit_code);
+        case Kind::exited: return format("exited with %u", exit_code);
         case Kind::trapped: return gpurun::to_string(trap);
         case Kind::uncaught_exception: return "uncaught exception";
         case Kind::out_of_fuel: return "out of fuel";

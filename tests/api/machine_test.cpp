@@ -118,7 +118,7 @@ TEST(Machine, RunsProcessesAndTellsHowTheyEnded) {
     EXPECT_EQ(it.exit_code(), 43u);
     EXPECT_EQ(it.output(), "some input");
     EXPECT_EQ(it.error(), "err");
-    EXPECT_EQ(it.message(), "exit 43");
+    EXPECT_EQ(it.message(), "exited with 43");
     EXPECT_TRUE(machine.wait_idle());
     EXPECT_EQ(machine.pid(process), 0u);
     EXPECT_FALSE(machine.next(0));

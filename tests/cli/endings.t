@@ -29,7 +29,7 @@ gpu-run: x.wat: trap: deadlock: it waits for a notification that cannot come
    0: wait (0x8b)
 [134]
 
-$ gpu-run --stack 128 --invoke deep x.wat 2>&1 | tail -3
+$ gpu-run --stack 512 --invoke deep x.wat 2>&1 | tail -3
   18: deep (0x75)
   19: deep (0x75)
   ...

@@ -49,12 +49,12 @@ gpu-run: trap.wat: trap: integer divide by zero
 [134]
 
 $ gpu-run --fuel 1000 --invoke loop types.wat
-gpu-run: types.wat: trap: out of fuel; --fuel gives it more
+gpu-run: types.wat: trap: out of fuel; --fuel raises the limit
    0: loop (0x87)
 [134]
 
 $ gpu-run --timeout 50ms --invoke loop types.wat
-gpu-run: types.wat: timeout: not done in time; --timeout gives it more
+gpu-run: types.wat: timeout: the time limit was reached; --timeout raises it
    0: loop (0x87)
 [124]
 

@@ -25,11 +25,11 @@ $ cat > alone.wat <<'END'
 3	2
 $ gpu-run --device cpu --timeout 100ms --instances 2 --invoke wait alone.wat 60000000000
 2	timeout in wait at 0x33
-gpu-run: 2 processes: timeout in wait at 0x33
+gpu-run: 2 processes, all alike: timeout in wait at 0x33
 [124]
 $ gpu-run --device cpu --instances 2 --invoke wait alone.wat -1
 2	waits for a notification that cannot come in wait at 0x33
-gpu-run: 2 processes: waits for a notification that cannot come in wait at 0x33
+gpu-run: 2 processes, all alike: waits for a notification that cannot come in wait at 0x33
 [134]
 
 # Signals stop a run; what it has changed is written back.

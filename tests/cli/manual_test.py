@@ -62,6 +62,15 @@ def bash_completes():
     expected = {
         ("gpu-run", "--de"): {"--device"},
         ("gpu-run", "--device", ""): {"auto", "cpu", "cuda"},
+        ("gpu-run", "--tier", ""): {"auto", "interp", "native"},
+        ("gpu-run", "run", "--layout", ""): {"auto", "linear", "interleaved"},
+        ("gpu-run", "wast", "--tier", "n"): {"native"},
+        ("gpu-run", "compile", "--target", ""): {"all", "cpu", "cuda"},
+        ("gpu-run", "compile", "--emit", ""): {"ir", "asm", "ptx"},
+        ("gpu-run", "compile", "--cpu", ""): {"native"},
+        ("gpu-run", "completions", ""): {"bash", "zsh", "fish"},
+        ("gpu-run", "help", "obj"): {"objdump"},
+        ("gpu-run", "--program", "a"): {"app.wasm"},
         ("gpu-run", "--dir", ""): {"data"},
         ("gpu-run", "--timeout", ""): set(),
         ("gpu-run", "obj"): {"objdump"},
@@ -73,6 +82,21 @@ def bash_completes():
     for words, offered in expected.items():
         found = complete(*words)
         assert found == offered, f"{' '.join(words)}: {found}, expected {offered}"
+
+
+def values_are_known():
+    """What the help of an option names as its values is completed, in every shell."""
+    for command in [[]] + [[name] for name in commands()]:
+        for line in output(*command, "--help").split("\nExamples:")[0].splitlines():
+            named = re.match(r"  (?:-.,)?(--[a-z-]+) [A-Z]+ .*: (.*)$", re.sub(r" \([^)]*\)", "", line))
+            words = named[2].split(", ") if named else []
+            if not {"auto", "all", "ir"} & set(words):
+                continue
+            offered = complete("gpu-run", *command, named[1], "")
+            assert offered == set(words) - {"cuda:N"}, f"{command} {named[1]}: {offered}, help has {words}"
+            for shell in SHELLS:
+                assert any(named[1].lstrip("-") in row and all(word in row for word in offered)
+                           for row in output("completions", shell).splitlines()), f"{shell}: {named[1]}"
 
 
 def shells_read_them():
@@ -90,7 +114,7 @@ def man_reads_it():
 
 def main():
     passed = failed = 0
-    for test in (lists_everything, bash_completes, shells_read_them, man_reads_it):
+    for test in (lists_everything, bash_completes, values_are_known, shells_read_them, man_reads_it):
         try:
             test()
             passed += 1

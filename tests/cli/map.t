@@ -111,32 +111,32 @@ trap
 line 6: one line
 line 6: and another
 noise
-gpu-run: line 2: exit 3
+gpu-run: line 2: exited with 3
 gpu-run: line 4: a quote is not closed
 gpu-run: line 5: trap: unreachable in act at 0x15f
 [1]
 
 $ seq 30 | sed 's/.*/three &/' | gpu-run map --device cpu --lines - show.wat >/dev/null
-gpu-run: line 1: exit 3
-gpu-run: line 2: exit 3
-gpu-run: line 3: exit 3
-gpu-run: line 4: exit 3
-gpu-run: line 5: exit 3
-gpu-run: line 6: exit 3
-gpu-run: line 7: exit 3
-gpu-run: line 8: exit 3
-gpu-run: line 9: exit 3
-gpu-run: line 10: exit 3
-gpu-run: line 11: exit 3
-gpu-run: line 12: exit 3
-gpu-run: line 13: exit 3
-gpu-run: line 14: exit 3
-gpu-run: line 15: exit 3
-gpu-run: line 16: exit 3
-gpu-run: line 17: exit 3
-gpu-run: line 18: exit 3
-gpu-run: line 19: exit 3
-gpu-run: line 20: exit 3
+gpu-run: line 1: exited with 3
+gpu-run: line 2: exited with 3
+gpu-run: line 3: exited with 3
+gpu-run: line 4: exited with 3
+gpu-run: line 5: exited with 3
+gpu-run: line 6: exited with 3
+gpu-run: line 7: exited with 3
+gpu-run: line 8: exited with 3
+gpu-run: line 9: exited with 3
+gpu-run: line 10: exited with 3
+gpu-run: line 11: exited with 3
+gpu-run: line 12: exited with 3
+gpu-run: line 13: exited with 3
+gpu-run: line 14: exited with 3
+gpu-run: line 15: exited with 3
+gpu-run: line 16: exited with 3
+gpu-run: line 17: exited with 3
+gpu-run: line 18: exited with 3
+gpu-run: line 19: exited with 3
+gpu-run: line 20: exited with 3
 gpu-run: and 10 more failed
 [1]
 
@@ -159,7 +159,7 @@ $ gpu-run map --device cpu --lines lines --out out show.wat
 line 6: one line
 line 6: and another
 gpu-run: 3 done, 3 failed
-gpu-run: line 2: exit 3
+gpu-run: line 2: exited with 3
 gpu-run: line 4: a quote is not closed
 gpu-run: line 5: trap: unreachable in act at 0x15f
 [1]
@@ -176,7 +176,7 @@ three
 gpu-run map 1 lines
 module HASH
 done 000/000/001	HASH
-failed 000/000/002	exit 3
+failed 000/000/002	exited with 3
 done 000/000/003	HASH
 failed 000/000/004	a quote is not closed
 failed 000/000/005	trap: unreachable in act at 0x15f
@@ -251,7 +251,7 @@ gpu-run: 0 done, 4 before, 0 failed
 # If it fails now, the old output goes.
 $ cp changing same; gpu-run map --device cpu --lines same --out failing -q show.wat; sed -i s/c/three/ same; gpu-run map --device cpu --lines same --out failing --resume show.wat; ls failing/000/000
 gpu-run: 0 done, 3 before, 1 failed
-gpu-run: line 3: exit 3
+gpu-run: line 3: exited with 3
 001
 002
 004
@@ -276,61 +276,61 @@ $ seq 3000 > numbers && gpu-run map --device cpu --lines numbers show.wat | cmp 
 
 # How it is told what went wrong.
 $ gpu-run map --help
-run a program for each of many inputs: files of a folder, or lines
+run a program once for each file of a directory, or each line of a file
 Usage: gpu-run map (--in DIR | --lines FILE) [OPTIONS] FILE [ARGUMENTS]
 
 Options:
-  -h,--help                   this text; after a command, of the command
-  --in DIR                    a process for each file of the folder, which is its standard input
-  --lines FILE                a process for each line of the file, which are its arguments; - is standard input
+  -h,--help                   show this text; after a command, the command's
+  --in DIR                    start a process for each file of a directory, with the file as standard input
+  --lines FILE                start a process for each line of a file, with its words as arguments; - is standard input
   --device DEVICE             where to run: auto (a GPU if there is one), cpu, cuda, cuda:N
-  --tier TIER                 how to run: interp, native (machine code), auto (first interp, then native)
-  --layout LAYOUT             how memories of many processes lie on a GPU: linear, interleaved, auto
-  --allow-precompiled         run the machine code of a .gpu file, as if it were an executable
-  --stats                     say what took how long
-  --trace                     a line for each system call, on standard error
-  --profile NAME              show where its time goes; NAME.folded and NAME.svg have its stacks
+  --tier TIER                 how to run: interp, native (machine code), auto (interp, then native)
+  --layout LAYOUT             memory layout of many processes on a GPU: linear, interleaved, auto
+  --allow-precompiled         run the machine code of a .gpu file; trust it like an executable
+  --stats                     print how long each step took
+  --trace                     print each system call to standard error
+  --profile NAME              show where the time goes; write the stacks to NAME.folded and NAME.svg
   --dump DIR                  write the state of processes that trap, for gpu-run inspect
   --report FILE               write what happened to a file, as JSON
-  --fuel N                    a process fails after that many instructions
-  --timeout TIME              a process that has not ended after that time fails: 10s, 0.5, 200ms
-  --stack N                   call stack, in slots of 4 bytes: 1048576
-  --heap N                    heap of objects, in words of 4 bytes
-  --memory SIZE               most that a memory may grow to: 64KiB, 1GiB
-  --output-buffer SIZE        output that a process may be ahead of gpu-run, then it waits: 64KiB
-  --dir HOST[::GUEST] ...     let the program use a directory; what it changes goes to NAME.files in --out
-  --dir-ro HOST[::GUEST] ...  the same, but only to read
-  --env NAME[=VALUE] ...      a variable of the program's environment
-  --argv0 NAME                the program's name, as it sees it
-  --stdin FILE                with --lines: standard input from a file
-  --out DIR                   outputs go to files of the folder, not to standard output
-  --seed N                    random numbers that repeat
-  --poison                    watch over gpu-run itself: canaries and poison in its memory
-  --jobs N                    at most so many processes at once
-  --resume                    do only what an earlier run with this --out did not do, what failed or has changed
-  -q,--quiet                  no progress, nothing but what goes wrong
+  --fuel N                    a process fails after N instructions
+  --timeout TIME              a process fails if it has not ended after this time: 10s, 0.5, 200ms
+  --stack SIZE                limit of the call stack: 64KiB; the default is 4MiB
+  --heap SIZE                 limit of the heap for objects and exceptions: 64KiB, 1GiB
+  --memory SIZE               limit of each linear memory: 64KiB, 1GiB
+  --output-buffer SIZE        output that a process can write before it waits for gpu-run: 64KiB
+  --dir HOST[::GUEST] ...     give the program a directory; its changes go to NAME.files in --out
+  --dir-ro HOST[::GUEST] ...  give the program a directory that it can only read
+  --env NAME[=VALUE] ...      set an environment variable of the program, or pass on your own
+  --argv0 NAME                the name that the program sees as its own
+  --stdin FILE                with --lines: read standard input from a file
+  --out DIR                   write outputs to files of a directory, not to standard output
+  --seed N                    make random numbers repeat
+  --poison                    check gpu-run itself: put canaries and poison into its memory
+  --jobs N                    run at most N processes at once
+  --resume                    do only what an earlier run with this --out left out, what failed and what changed
+  -q,--quiet                  print no progress, nothing but output and errors
 
 Examples:
-  gpu-run map --in texts count.wasm                   each file as standard input, outputs in order
+  gpu-run map --in texts count.wasm                   each file is a standard input; outputs in order
   gpu-run map --in texts --out counts count.wasm      texts/a/b.txt becomes counts/a/b.txt
-  gpu-run map --in texts --out counts --resume count.wasm   go on after Ctrl-C, or try failed ones again
+  gpu-run map --in texts --out counts --resume count.wasm   go on after Ctrl-C; retry what failed
   gpu-run map --in texts count.wasm --title {}        {} is the file's name below texts
-  gpu-run map --lines jobs.txt app.wasm               a line's words are arguments, as a shell has them
+  gpu-run map --lines jobs.txt app.wasm               words of a line are arguments, as in a shell
   seq 1000 | gpu-run map --lines - app.wasm -n {}     {} is the whole line
 
-Inputs are sorted by name, or in the order of the lines; so are outputs, whenever a process ends.
-What processes write to standard error goes there, the input's name before each line. What fails is
-listed at the end, and the rest is done.
+Inputs are sorted by name, or keep the order of the lines. Outputs come in the same order. What
+processes write to standard error goes there, with the input's name before each line. An input that
+fails does not stop the others; failures are listed at the end.
 
-With --out, the output of line 12345 is 000/012/345 in the folder. An output gets its name only once
-it is whole. Outputs of failed processes go to .gpu-run/failed instead; .gpu-run/journal says what is
-done and what failed, and why. Without --resume everything is done again.
+With --out, the output of line 12345 is 000/012/345 in the directory. An output gets its name once it
+is complete. Outputs of failed processes go to .gpu-run/failed; .gpu-run/journal says what is done,
+what failed, and why. Without --resume everything is done again.
 
-Processes run in chunks. What --timeout stops begins again, fewer at a time, for it may have waited for
-its turn; so a process that does not end takes a multiple of the time until it is given up.
+Processes run in chunks. A process that --timeout stops is tried again with fewer beside it, because
+it may have waited for its turn; so a process that never ends takes a multiple of that time.
 
-Exit codes: 0 all processes ended with 0; 1 some failed, or bad input; 2 wrong options;
-130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, what is done is kept.
+Exit codes: 0 all processes exited with 0; 1 some failed, or bad input; 2 wrong options;
+130 Ctrl-C, 143 SIGTERM, 129 SIGHUP: what is done is kept.
 
 $ gpu-run map show.wat
 gpu-run: map takes inputs from --in DIR or --lines FILE; gpu-run map --help shows how to call it

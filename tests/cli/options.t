@@ -16,6 +16,7 @@ $ gpu-run --invoke neg x.wat -5
 5
 
 $ gpu-run --invoke neg x.wat --fuel
+gpu-run: --fuel stands behind x.wat, so it goes to the program; options of gpu-run stand before the file
 gpu-run: x.wat: argument 1 of neg: "--fuel" is not a value of type i32
 [1]
 
@@ -46,7 +47,7 @@ gpu-run: wast has no option --fuel; gpu-run wast --help lists its options
 [2]
 
 $ gpu-run objdump --header x.wat
-gpu-run: objdump has no option --header; gpu-run objdump --help lists its options
+gpu-run: objdump has no option --header; did you mean --headers?
 [2]
 
 $ gpu-run objdump x.wat --function
@@ -63,7 +64,7 @@ gpu-run: --fuel takes a number of instructions, not "-1"; gpu-run --help lists t
 [2]
 
 $ gpu-run --fuel 0 --invoke neg x.wat 5
-gpu-run: x.wat: trap: out of fuel; --fuel gives it more
+gpu-run: x.wat: trap: out of fuel; --fuel raises the limit
    0: neg (0x3b)
 [134]
 
@@ -112,10 +113,10 @@ gpu-run: --memory takes a size such as 64KiB or 1GiB, not "99999999TiB"; gpu-run
 [2]
 
 $ gpu-run --stack 0 --invoke down x.wat 10
-gpu-run: x.wat: a stack of 0 slots is too small: --stack takes 64 at the least
+gpu-run: x.wat: a stack of 0 bytes is too small; --stack takes at least 256
 [1]
 
-$ gpu-run --stack 64 --invoke down x.wat 100
+$ gpu-run --stack 256 --invoke down x.wat 100
 gpu-run: x.wat: trap: call stack exhausted; --stack makes it larger
    0: down (0x4a)
    1: down (0x55)
@@ -132,15 +133,15 @@ gpu-run: x.wat: trap: call stack exhausted; --stack makes it larger
 [134]
 
 $ gpu-run --stack 99999999999 --invoke down x.wat 10
-gpu-run: --stack takes a number of slots below 4294967296, not "99999999999"; gpu-run --help lists the options
+gpu-run: --stack takes a size below 16GiB, such as 64KiB or 4MiB, not "99999999999"; gpu-run --help lists the options
 [2]
 
-$ gpu-run --device cpu --stack 4294967295 --invoke down x.wat 10
-gpu-run: x.wat: stack and heap together may take 2147483648 words, not [0-9]{10}; ask for less with --stack or --heap (re)
+$ gpu-run --device cpu --stack 16383MiB --invoke down x.wat 10
+gpu-run: x.wat: stack and heap together may take 8192 MiB, not 17[0-9]{3}; ask for less with --stack or --heap (re)
 [1]
 
-$ gpu-run --device cpu --heap 4294967295 --invoke down x.wat 10
-gpu-run: x.wat: stack and heap together may take 2147483648 words, not [0-9]{10}; ask for less with --stack or --heap (re)
+$ gpu-run --device cpu --heap 16383MiB --invoke down x.wat 10
+gpu-run: x.wat: stack and heap together may take 8192 MiB, not 17[0-9]{3}; ask for less with --stack or --heap (re)
 [1]
 
 $ gpu-run --heap 0 --invoke down x.wat 10
@@ -169,7 +170,7 @@ $ gpu-run --device cpu --memory 99999TiB --invoke grow wide.wat
 gpu-run: wide.wat: no address space left for a memory of up to 68719476736 MiB; a smaller --memory asks for less
 [1]
 
-$ gpu-run --stack 64 --invoke many wide.wat $(yes 0x00000000000000000000000000000000 | head -16)
+$ gpu-run --stack 256 --invoke many wide.wat $(yes 0x00000000000000000000000000000000 | head -16)
 gpu-run: wide.wat: the arguments do not fit the stack; --stack makes it larger
 [1]
 

@@ -50,7 +50,7 @@ $ gpu-run --device cpu --allow-precompiled --resident x.gpu
 [3]
 
 $ echo 1 > lines; gpu-run map --allow-precompiled --device cpu --lines lines x.gpu
-gpu-run: line 1: exit 3
+gpu-run: line 1: exited with 3
 [1]
 
 $ echo --allow-precompiled --invoke f x.gpu 7 > jobs; gpu-run batch --device cpu jobs

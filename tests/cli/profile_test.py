@@ -60,8 +60,9 @@ def shares_on_machine(folder):
 
 def deep_and_odd(folder):
     _, stacks, titles = gpu_run(folder, "--invoke", '<deep> & "odd"', "m.wat")
-    deepest = max(stacks, key=len)
-    assert deepest[0] == "..." and deepest[-1] == "spin" and 100 < len(deepest) < 200, deepest
+    # A sample may be taken on the way down, too.
+    deepest = max((stack for stack in stacks if stack[-1] == "spin"), key=len)
+    assert deepest[0] == "..." and 100 < len(deepest) < 200, deepest
     assert any(title.startswith("spin (") for title in titles), titles
 
 

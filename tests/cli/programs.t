@@ -43,15 +43,15 @@ $ gpu-run hello.wat
 Hello.
 
 $ gpu-run --instances 3 hello.wat
-gpu-run: 3 processes, the first 0: exit 0
+gpu-run: 3 processes, all exited with 0
 Hello.
 
 $ gpu-run --instances 3 --each hello.wat
-gpu-run: process 0: exit 0
+gpu-run: process 0: exited with 0
 Hello.
-gpu-run: process 1: exit 0
+gpu-run: process 1: exited with 0
 Hello.
-gpu-run: process 2: exit 0
+gpu-run: process 2: exited with 0
 Hello.
 
 $ gpu-run --instances 3 hello.wat 2> /dev/null
@@ -72,9 +72,9 @@ show.wat|input
 6
 
 $ echo input > in.txt; gpu-run --stdin in.txt --instances 2 show.wat {} 2>&1 | tr '\0' '|'; echo ${PIPESTATUS[0]}
-gpu-run: process 0: exit 6
+gpu-run: process 0: exited with 6
 show.wat|0|input
-gpu-run: process 1: exit 6
+gpu-run: process 1: exited with 6
 show.wat|1|input
 6
 
@@ -198,7 +198,7 @@ gpu-run: --dir needs a value; gpu-run --help lists the options
 
 # Where many leave what they did.
 $ gpu-run --instances 3 --out out show.wat {} < /dev/null; find out | sort; cat out/2.stdout | tr '\0' '|'; echo
-gpu-run: 3 processes: exit 0
+gpu-run: 3 processes, all exited with 0
 out
 out/0.stderr
 out/0.stdout
@@ -211,7 +211,7 @@ show.wat|2|
 
 $ gpu-run --instances 3 --out out --stdin in.txt show.wat {}; rm -r out; gpu-run --instances 3 --out out --stdin in.txt show.wat {}; cat out/2.stdout | tr '\0' '|'
 gpu-run: --out out: is not empty; remove what is there, or name another folder
-gpu-run: 3 processes: exit 6
+gpu-run: 3 processes, all exited with 6
 show.wat|2|input
 
 $ gpu-run --instances 2 --out in.txt hello.wat
@@ -241,33 +241,33 @@ $ cat > name.wat <<'X'
 >     (drop (call $write (i32.load (i32.const 32)) (i32.const 0) (i32.const 1) (i32.const 36)))))
 > X
 $ mkdir empty; gpu-run --instances 2 --out named --dir empty::/ name.wat; wc -c named/1.stdout named/1/stdout
-gpu-run: 2 processes: exit 0
+gpu-run: 2 processes, all exited with 0
 0 named/1.stdout
 6 named/1/stdout
 6 total
 
 # Standard input of many: all of it for each, if they read at all.
 $ echo piped | gpu-run --instances 3 show.wat 2>&1 | tr '\0' '|'
-gpu-run: 3 processes, the first 0: exit 6
+gpu-run: 3 processes, all exited with 6
 show.wat|piped
 $ echo piped | gpu-run --instances 3 --stdin in.txt show.wat 2>&1 | tr '\0' '|'
-gpu-run: 3 processes, the first 0: exit 6
+gpu-run: 3 processes, all exited with 6
 show.wat|input
 $ gpu-run --instances 2 show.wat <&- 2>&1 | tr '\0' '|'; echo
-gpu-run: 2 processes, the first 0: exit 0
+gpu-run: 2 processes, all exited with 0
 show.wat|
 $ (sleep 0.5; echo late) | gpu-run --timeout 100ms --instances 2 show.wat
-gpu-run: timeout: standard input has not ended in time; --timeout gives it more
+gpu-run: timeout: standard input did not end within the time limit; --timeout raises it
 [124]
 $ (sleep 0.5; echo late) | gpu-run --instances 2 hello.wat
-gpu-run: 2 processes, the first 0: exit 0
+gpu-run: 2 processes, all exited with 0
 Hello.
 $ printf -- 'show.wat\n--stdin in.txt show.wat\n' > jobs; echo piped | gpu-run batch jobs 2>&1 | tr '\0' '|'
 gpu-run: job 1, show.wat
-gpu-run: process 0: exit 6
+gpu-run: process 0: exited with 6
 show.wat|piped
 gpu-run: job 2, show.wat
-gpu-run: process 0: exit 6
+gpu-run: process 0: exited with 6
 show.wat|input
 $ gpu-run --instances 2 --stdin . show.wat; gpu-run --stdin . show.wat
 gpu-run: --stdin .: is a directory, expected a file

@@ -14,7 +14,7 @@ gpu-run: --report /dev/full: No space left on device
 [1]
 
 $ gpu-run --instances 2 --report /dev/full m.wat
-gpu-run: 2 processes, the first 0: exit 0
+gpu-run: 2 processes, all exited with 0
 gpu-run: --report /dev/full: No space left on device
 [1]
 

@@ -37,10 +37,10 @@ gpu-run: ends.wat: trap: unreachable
 $ gpu-run --resident --device cpu ends.wat 1 2
 [137]
 $ gpu-run --resident --device cpu --timeout 200ms ends.wat 1 2 3
-gpu-run: ends.wat: timeout: not done in time; --timeout gives it more
+gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it
 [124]
 $ gpu-run --resident --device cpu --fuel 1000 ends.wat 1 2 3
-gpu-run: ends.wat: trap: out of fuel; --fuel gives it more
+gpu-run: ends.wat: trap: out of fuel; --fuel raises the limit
    0: _start (0xda)
 [134]
 $ timeout --preserve-status -s INT 0.5 gpu-run --resident --device cpu ends.wat 1 2 3
@@ -80,7 +80,7 @@ $ gpu-run --resident --device cpu --stats --timeout 1.5s ends.wat 1 2 3
  +1\.0 +1 +[0-9.]+% +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+% +[0-9.]+ ms +1 (re)
  +1\.5 +1 +[0-9.]+% +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+% +[0-9.]+ ms +1 (re)
 gpu-run: seconds: driver 0\.0+, .*, run [0-9.]+ (re)
-gpu-run: ends.wat: timeout: not done in time; --timeout gives it more
+gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it
 [124]
 $ gpu-run --resident --device cpu --report report.json hello.wat; grep -c '"exits": {"0": 1}' report.json
 hello
@@ -91,14 +91,14 @@ hello
 
 # Several processes on one machine are told as several without are.
 $ gpu-run --resident --device cpu --instances 3 hello.wat
-gpu-run: 3 processes, the first 0: exit 0
+gpu-run: 3 processes, all exited with 0
 hello
 $ gpu-run --resident --device cpu --instances 2 --each ends.wat {}
 gpu-run: process 0: trap: unreachable in trap at 0xa6
 gpu-run: process 1: trap: unreachable in trap at 0xa6
 [134]
 $ gpu-run --resident --device cpu --instances 2 --timeout 200ms ends.wat 1 2 3
-gpu-run: ends.wat: timeout: not done in time; --timeout gives it more (0 of 2 had ended)
+gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it (0 of 2 had ended)
 [124]
 
 # What does not go together.

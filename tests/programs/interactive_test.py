@@ -295,7 +295,7 @@ def timeout(bench):
             begin = time.monotonic()
             expect(wait_for(process), 124, f"exit code of {what}")
             seconds = time.monotonic() - begin
-            expect_part(process.stderr.read().decode(), "timeout: not done in time", f"standard error of {what}")
+            expect_part(process.stderr.read().decode(), "timeout: the time limit was reached", f"standard error of {what}")
         if seconds > limit + 10:
             raise Failure(f"{what}: it took {seconds:.1f} s to stop after {limit} s")
         expect(bench.file("made.txt"), MADE, f"made.txt of {what}")

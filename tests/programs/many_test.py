@@ -63,15 +63,16 @@ class Run:
 
     def groups(self):
         """[(number of processes, the first of them, how they ended)], in the order of their output."""
-        found = re.findall(rb"^gpu-run: (?:process (\d+)|(\d+) processes, the first (\d+)): (.*)$", self.stderr,
-                           re.MULTILINE)
+        found = re.findall(rb"^gpu-run: (?:process (\d+):|(\d+) of \d+ processes \(the first is (\d+)\):|"
+                           rb"(\d+) processes, all(?: alike:)?) (.*)$", self.stderr, re.MULTILINE)
         if not found:
             raise Failure(f"not what gpu-run says of many processes; exit code {self.code}\n{self.tail()}")
-        return [(int(count or 1), int(one or first), ending.decode()) for one, count, first, ending in found]
+        return [(int(count or all_of_them or 1), int(one or first or 0), ending.decode())
+                for one, count, first, all_of_them, ending in found]
 
     def expect_equal(self, count, output):
         """All did the same, and exited with 0."""
-        expect(self.groups(), [(count, 0, "exit 0")], "groups")
+        expect(self.groups(), [(count, 0, "exited with 0")], "groups")
         expect((self.code, self.stdout), (0, output), "exit code and output")
 
 
@@ -106,9 +107,9 @@ def different_ends(options, folder):
         elif number % 10 == 0:
             wanted[number] = "trap"
         elif number % 7 == 0:
-            wanted[number] = "exit 3"
+            wanted[number] = "exited with 3"
         else:
-            wanted[number] = "exit 0"
+            wanted[number] = "exited with 0"
             output[number] += f"process {number} ends with {number * (number + 1) // 2}\n"
     groups = run.groups()
     kinds = {"trap: unreachable in main": "trap", "interrupted": "stopped", "timeout": "stopped"}
@@ -129,11 +130,11 @@ def isolation(options, folder):
     (folder / "files/base.txt").write_text("here before\n")
     run = Run(options, folder, count, "c_isolation", "{}", flags=["--dir", "files::/"])
     groups = run.groups()
-    expect(collections.Counter(ending for _, _, ending in groups), {"exit 0": count}, "endings")
+    expect(collections.Counter(ending for _, _, ending in groups), {"exited with 0": count}, "endings")
     expect(sorted(number for _, number, _ in groups), list(range(count)), "processes")
     expect(run.stdout == b"".join(b"process %d of its own: ok\n" % number for _, number, _ in groups), True,
            "every output as it is")
-    expect(run.stderr == b"".join(b"gpu-run: process %d: exit 0\n%d on standard error\n" % (number, number)
+    expect(run.stderr == b"".join(b"gpu-run: process %d: exited with 0\n%d on standard error\n" % (number, number)
                                   for _, number, _ in groups), True, "every standard error as it is")
     expect([(path.name, path.read_text()) for path in (folder / "files").iterdir()], [("base.txt", "here before\n")],
            "the folder given")

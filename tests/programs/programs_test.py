@@ -142,8 +142,8 @@ def run_module(module, program, case, folder, options, instances):
 
 
 def code_of(ending):
-    """"exit 3" is 3, and every trap is 134."""
-    number = re.fullmatch(r"exit (\d+)", ending)
+    """"exited with 3" is 3, and every trap is 134."""
+    number = re.fullmatch(r"exited with (\d+)", ending)
     return int(number[1]) if number else TRAP if ending.startswith("trap: ") else ending
 
 
@@ -156,12 +156,12 @@ def outcomes_of_many(done, out, files, instances):
     """The outcome of each process of a run with --instances N --out DIR.
 
     DIR/<id>.stdout and DIR/<id>.stderr hold what the process printed, files below DIR/<id> are
-    those that it changed. Lines "gpu-run: N processes: exit 0" on standard error tell how they
+    those that it changed. A line "gpu-run: N processes, all exited with 0" on standard error tells how they
     ended; one that should not be there is held against all.
     """
     endings = collections.Counter()
     for line in done.stderr.decode(errors="replace").splitlines():
-        if found := re.fullmatch(r"gpu-run: (\d+) process(?:es)?: (.*)", line):
+        if found := re.fullmatch(r"gpu-run: (\d+) process(?:es, all(?: alike:)?|:) (.*)", line):
             endings[code_of(found[2])] += int(found[1])
     if endings.total() != instances:
         raise no_form(done)
@@ -177,7 +177,7 @@ def outcomes_of_many(done, out, files, instances):
 def outcome_of_equals(done, instances):
     """The one outcome of processes that all did the same, without --out."""
     first, _, rest = done.stderr.partition(b"\n")
-    found = re.fullmatch(rf"gpu-run: {instances} processes, the first 0: (.*)", first.decode(errors="replace"))
+    found = re.fullmatch(rf"gpu-run: {instances} processes, all(?: alike:)? (.*)", first.decode(errors="replace"))
     if not found:
         raise no_form(done)
     return Outcome(done.stdout, rest, code_of(found[1]), [])

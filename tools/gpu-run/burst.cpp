@@ -1,6 +1,4 @@
 // Runs the same function in many processes, and tells how they ended.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -15,15 +13,11 @@
 #include "output.h"
 #include "piped_input.h"
 #include "profile.h"
+#include "progress.h"
 #include "report.h"
 
 namespace gpurun::tool {
 namespace {
-
-std::string format_running(const api::Device& device, u32 processes) {
-    return std::string("Running on ") + (device.id() == "cpu" ? "CPU" : "GPU") + " with " +
-           std::to_string(processes) + " threads...\n";
-}
 
 void say_outcome(const std::vector<api::Result>& results, const api::Device& device) {
     char text[256];
@@ -57,7 +51,7 @@ std::vector<Group> group(std::span<const api::Process> processes, bool each, boo
     for (u32 id = 0; id < processes.size(); id++) {
         const api::Process& process = processes[id];
         std::string ending =
-            is_program && process.ending() == GPURUN_RETURNED ? "exit 0" : describe(process);
+            is_program && process.ending() == GPURUN_RETURNED ? "exited with 0" : describe(process);
         const usize key = hash(ending) ^ 3 * hash(process.output()) ^ 5 * hash(process.error());
         auto is_alike = [&](const auto& row) {
             const Group& group = groups[row.second];
@@ -85,30 +79,32 @@ void print_error(const api::Process& process) {
     std::fwrite(process.error().data(), 1, process.error().size(), stderr);
 }
 
-// Functions: a line a group, on standard output.
+// Prints the results of functions to standard output, a line for each group.
 void print_results(const std::vector<Group>& groups, bool each) {
-    bool is_terminal = isatty(STDOUT_FILENO) && !each;
     for (const Group& group : groups) {
-        std::string count = std::to_string(group.processes.size());
         print_error(group.first);
         print(group.first.output());
-        if (is_terminal) {
-            print("Result: " + group.ending + (groups.size() > 1 ? "  (" + count + " times)" : "") +
-                  "\n");
-        } else {
-            print((each ? std::to_string(group.processes[0]) : count) + "\t" + group.ending + "\n");
-        }
+        print(std::to_string(each ? group.processes[0] : group.processes.size()) + "\t" +
+              group.ending + "\n");
     }
 }
 
-// Programs: their output as it is; what it belongs to, on standard error.
+// Returns which of `all` processes a group has, and how they ended.
+std::string title(const Group& group, usize all, bool each) {
+    const std::string first = std::to_string(group.processes[0]);
+    const usize count = group.processes.size();
+    if (each || count == 1) return "process " + first + ": " + group.ending;
+    if (count == all) return all_ended(count, group.ending);
+    return std::to_string(count) + " of " + std::to_string(all) + " processes (the first is " +
+           first + "): " + group.ending;
+}
+
+// Prints the output of programs as it is; what it belongs to, on standard error.
 void print_outputs(const std::vector<Group>& groups, bool each) {
+    usize all = 0;
+    for (const Group& group : groups) all += group.processes.size();
     for (const Group& group : groups) {
-        std::string whose = each || group.processes.size() == 1
-                                ? "process " + std::to_string(group.processes[0])
-                                : std::to_string(group.processes.size()) +
-                                      " processes, the first " + std::to_string(group.processes[0]);
-        note(whose + ": " + group.ending, group.first.is_success() ? Tone::plain : Tone::bad);
+        note(title(group, all, each), group.first.is_success() ? Tone::plain : Tone::bad);
         finish_output(0);  // in order, where both outputs go to one place
         print_error(group.first);
         print(group.first.output());
@@ -264,17 +260,19 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!TRY(add_input(jobs, made, options.timeout))) {
         say(was_interrupted()
                 ? interruption() + " before standard input had ended"
-                : "timeout: standard input has not ended in time; --timeout gives it more",
+                : "timeout: standard input did not end within the time limit; --timeout raises it",
             Tone::bad);
         return was_interrupted() ? interrupted_code() : exit_timeout;
     }
     TRY(check_report(options.report));
     api::Device device = TRY(choose_device(options.device));
-    if (jobs.size() == 1 && !jobs[0].invoke.empty() && isatty(STDOUT_FILENO))
-        print(format_running(device, jobs[0].instances.value_or(1)));
+    Progress progress(!is_quiet());
+    made[0].config.progress(
+        [&](u64 ended, u64 all) { progress.show(ended, double(ended) / double(all)); });
     std::vector<api::Job> all;
     for (const Job& job : made) all.push_back({&job.module, &job.config});
     Result<std::vector<api::Result>> ran = attempt([&] { return api::run_jobs(device, all); });
+    progress.clear();
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;

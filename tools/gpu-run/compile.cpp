@@ -2,7 +2,7 @@
 // is made of one.
 #include "commands.h"
 #include "engine/compiled.h"
-#include "engine/load.h"
+#include "input_file.h"
 #include "output.h"
 #include "write_file.h"
 
@@ -10,7 +10,7 @@ namespace gpurun::tool {
 namespace {
 
 Result<std::string> compile(const std::string& file, const std::string& what) {
-    auto module = TRY(engine::load_file(file));
+    auto module = TRY(load_input(file));
     if (what == "ir") return engine::emit(*module, engine::Emitted::ir);
     if (what == "asm") return engine::emit(*module, engine::Emitted::assembly);
     if (what == "ptx") return engine::emit(*module, engine::Emitted::ptx);
@@ -29,7 +29,7 @@ std::vector<codegen::Target> targets_of(const std::string& name) {
 
 Result<std::string> make_package(const CompileOptions& options) {
     TRY(check_writable("-o ", options.out));
-    auto module = TRY(engine::load_file(options.files[0]));
+    auto module = TRY(load_input(options.files[0]));
     std::string cpu = options.cpu, done;
     if (cpu.empty()) cpu = codegen::common_cpu();
     if (cpu == "native") cpu = codegen::this_cpu();

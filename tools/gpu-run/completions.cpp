@@ -6,15 +6,11 @@ namespace {
 
 enum class Values { none, words, files, directories };
 
-// What can follow an option, by the name of its value.
+// Returns what can follow an option.
 Values values_of(const OptionText& option) {
-    if (option.value == "DEVICE" || option.value == "TIER") return Values::words;
+    if (!option.words.empty()) return Values::words;
     if (option.value == "DIR" || option.value == "HOST[::GUEST]") return Values::directories;
-    return option.value == "FILE" ? Values::files : Values::none;
-}
-
-std::string words_of(const OptionText& option) {
-    return option.value == "DEVICE" ? "auto cpu cuda" : "auto interp native";
+    return option.value.ends_with("FILE") ? Values::files : Values::none;
 }
 
 void append(std::string& list, const std::string& item, const char* separator) {
@@ -41,7 +37,7 @@ std::string bash_pattern(const CommandText& command, const OptionText& option) {
 std::string bash_values(const OptionText& option) {
     switch (values_of(option)) {
         case Values::words:
-            return "COMPREPLY=($(compgen -W '" + words_of(option) + "' -- \"$current\")); ";
+            return "COMPREPLY=($(compgen -W '" + option.words + "' -- \"$current\")); ";
         case Values::files: return "COMPREPLY=($(compgen -f -- \"$current\")); ";
         case Values::directories: return "COMPREPLY=($(compgen -d -- \"$current\")); ";
         case Values::none: break;
@@ -50,8 +46,10 @@ std::string bash_values(const OptionText& option) {
 }
 
 std::string bash(const std::vector<CommandText>& commands) {
-    std::string names, values, options;
+    std::string names, values, options, words;
     for (const CommandText& command : commands) {
+        if (!command.words.empty())
+            words += "        " + command.name + ") words='" + command.words + "' ;;\n";
         append(names, command.name, " ");
         std::string known;
         for (const OptionText& option : command.options) {
@@ -65,7 +63,7 @@ std::string bash(const std::vector<CommandText>& commands) {
     }
     return R"(# gpu-run's completions for bash: put this where bash-completion looks, or source it.
 _gpu_run() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command= options=
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command= options= words=
     local commands=')" +
            names + R"('
     if ((COMP_CWORD > 1)) && [[ " $commands " == *" ${COMP_WORDS[1]} "* ]]; then
@@ -77,8 +75,13 @@ _gpu_run() {
     case $command in
 )" + options +
            R"(    esac
+    case $command in
+)" + words +
+           R"(    esac
     if [[ $current == -* ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$current"))
+    elif [[ $words ]]; then
+        COMPREPLY=($(compgen -W "$words" -- "$current"))
     else
         COMPREPLY=($(compgen -f -- "$current"))
         if ((COMP_CWORD == 1)); then COMPREPLY+=($(compgen -W "$commands" -- "$current")); fi
@@ -92,7 +95,7 @@ complete -o filenames -F _gpu_run gpu-run
 
 std::string zsh_values(const OptionText& option) {
     switch (values_of(option)) {
-        case Values::words: return "(" + words_of(option) + ")";
+        case Values::words: return "(" + option.words + ")";
         case Values::files: return "_files";
         case Values::directories: return "_files -/";
         case Values::none: break;
@@ -119,6 +122,10 @@ std::string zsh_option(const OptionText& option) {
     return "'*'" + option.short_name + option.long_name + rest;
 }
 
+std::string zsh_arguments(const CommandText& command) {
+    return command.words.empty() ? "file:_files" : "name:(" + command.words + ")";
+}
+
 std::string zsh(const std::vector<CommandText>& commands) {
     std::string names, cases, main;
     for (const CommandText& command : commands) {
@@ -130,7 +137,7 @@ std::string zsh(const std::vector<CommandText>& commands) {
         } else {
             append(names, "'" + command.name + ":" + unquoted(command.help) + "'", "\n        ");
             cases += "        " + command.name + ") _arguments" + options +
-                     " \\\n            '*:file:_files' ;;\n";
+                     " \\\n            '*:" + zsh_arguments(command) + "' ;;\n";
         }
     }
     return R"(#compdef gpu-run
@@ -168,12 +175,14 @@ std::string fish(const std::vector<CommandText>& commands) {
         if (!command.name.empty())
             lines += "complete -c gpu-run -n __fish_is_first_token -a " + command.name + " -d '" +
                      unquoted(command.help) + "'\n";
+        if (!command.words.empty())
+            lines += "complete -c gpu-run -n '" + condition + "' -f -a '" + command.words + "'\n";
         for (const OptionText& option : command.options) {
             lines += "complete -c gpu-run -n '" + condition + "'";
             if (!option.short_name.empty()) lines += " -s " + option.short_name.substr(1);
             if (!option.long_name.empty()) lines += " -l " + option.long_name.substr(2);
             switch (values_of(option)) {
-                case Values::words: lines += " -x -a '" + words_of(option) + "'"; break;
+                case Values::words: lines += " -x -a '" + option.words + "'"; break;
                 case Values::files: lines += " -r"; break;
                 case Values::directories: lines += " -x -a '(__fish_complete_directories)'"; break;
                 case Values::none:

@@ -28,6 +28,12 @@ std::string describe(const api::Process& process) {
     return text;
 }
 
+std::string all_ended(u64 count, const std::string& ending) {
+    if (count == 1) return "1 process: " + ending;
+    const bool is_verb = ending.starts_with("exited");
+    return std::to_string(count) + " processes, all " + (is_verb ? "" : "alike: ") + ending;
+}
+
 bool is_stopped(const api::Process& process) {
     return process.ending() == GPURUN_TIMED_OUT || process.ending() == GPURUN_STOPPED;
 }
@@ -39,13 +45,12 @@ void say_endings(std::vector<EndingCount> counts) {
     std::ranges::sort(counts, [](const EndingCount& a, const EndingCount& b) {
         return a.count != b.count ? a.count > b.count : a.first < b.first;
     });
-    std::string processes = std::to_string(all) + (all == 1 ? " process" : " processes");
     // What went wrong is said to those who want quiet too.
     bool is_bad = !std::ranges::all_of(counts, &EndingCount::is_success);
     auto tell = is_bad ? say : note;
     auto tell_more = is_bad ? say_more : note_more;
-    if (counts.size() == 1) return tell(processes + ": " + counts[0].ending, Tone::plain);
-    tell(processes + ", and how they ended:", Tone::plain);
+    if (counts.size() == 1) return tell(all_ended(all, counts[0].ending), Tone::plain);
+    tell(std::to_string(all) + " processes ended like this:", Tone::plain);
     tell_more("     count   share      first  ending", Tone::plain);
     for (usize i = 0; i < counts.size() && i < max_rows; i++) {
         const EndingCount& row = counts[i];

@@ -10,9 +10,11 @@
 
 namespace gpurun::tool {
 
-// "exit 3", "trap: unreachable in f at 0x2a"; of a function that returned its results.
+// Returns "exited with 3", "trap: unreachable in f at 0x2a", or the results of a function.
 std::string describe(const api::Process& process);
-// It did not end by itself: time was up, or somebody wanted it to stop.
+// Returns "10 processes, all exited with 0".
+std::string all_ended(u64 count, const std::string& ending);
+// Returns true if it did not end by itself: it reached its time limit, or was interrupted.
 bool is_stopped(const api::Process& process);
 
 struct EndingCount {

@@ -45,6 +45,10 @@ std::string manual_page(const std::vector<CommandText>& commands, const HelpText
     for (const CommandText& command : commands) {
         if (command.name.empty()) continue;
         page += ".SS " + plain(command.name) + "\n" + plain(command.help) + "\n";
+        if (command.name == "run") {
+            page += "It takes the options above.\n";
+            continue;
+        }
         for (const OptionText& option : command.options) page += option_text(option);
     }
     return page + ".SH EXAMPLES\n.nf\n" + plain(text.examples) + "\n.fi\n.SH EXIT STATUS\n" +

@@ -11,12 +11,14 @@ namespace gpurun::tool {
 struct OptionText {
     std::string short_name, long_name;  // "-q", "--quiet"; either may be empty
     std::string value;                  // "FILE"; empty: it takes none
+    std::string words;                  // what the value can be, with spaces; empty: anything
     std::string help;
 };
 
 // The first is gpu-run itself, without a name.
 struct CommandText {
     std::string name, help;
+    std::string words;  // what its argument can be, with spaces; empty: files
     std::vector<OptionText> options;
 };
 

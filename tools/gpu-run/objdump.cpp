@@ -2,7 +2,7 @@
 #include "engine/objdump.h"
 
 #include "commands.h"
-#include "engine/load.h"
+#include "input_file.h"
 #include "output.h"
 
 namespace gpurun::tool {
@@ -10,7 +10,7 @@ namespace gpurun::tool {
 int dump_files(const std::vector<std::string>& files, const engine::ObjdumpOptions& options) {
     int code = 0;
     for (const std::string& file : files) {
-        auto module = engine::load_file(file);
+        auto module = load_input(file);
         if (!module) {
             code = input_error(module.error().to_string());
             continue;

@@ -1,22 +1,33 @@
 // Options that say what runs and what it sees: files, arguments, environment, input.
 #include <cstdlib>
+#include <filesystem>
 
 #include "attempt.h"
 #include "commands.h"
-#include "engine/load.h"
+#include "input_file.h"
 #include "output.h"
 #include "progress.h"
 
 namespace gpurun::tool {
 namespace {
 
-// HOST or HOST::GUEST. A directory without a name for the guest has its own.
-void add_directory(const std::string& text, bool is_writable, api::Config& config) {
+// Adds HOST or HOST::GUEST. A directory without a name for the guest has its own.
+Result<void> add_directory(const std::string& text, bool is_writable, api::Config& config) {
     usize colons = text.find("::");
-    if (colons == text.npos)
-        config.directory(text, text, is_writable);
-    else
+    if (colons != text.npos) {
         config.directory(text.substr(0, colons), text.substr(colons + 2), is_writable);
+        return {};
+    }
+    // Other programs part both names by one colon.
+    std::error_code problem;
+    if (const usize colon = text.find(':');
+        colon != text.npos && !std::filesystem::exists(text, problem) &&
+        std::filesystem::is_directory(text.substr(0, colon), problem))
+        return Error{(is_writable ? "--dir " : "--dir-ro ") + text +
+                     ": no such directory; two colons give it another name in the program: " +
+                     text.substr(0, colon) + "::" + text.substr(colon + 1)};
+    config.directory(text, text, is_writable);
+    return {};
 }
 
 Result<void> add_environment(const std::string& text, api::Config& config) {
@@ -60,8 +71,21 @@ std::optional<gpurun_layout> layout_of(const std::string& name) {
     return std::nullopt;
 }
 
+namespace {
+
+Result<api::Module> load_from(const std::string& path) {
+    if (!is_standard_input(path)) return attempt([&] { return api::Module::from_file(path); });
+    const std::vector<u8> bytes = TRY(read_input(path));
+    return attempt([&] {
+        return api::Module::from_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                       path);
+    });
+}
+
+}  // namespace
+
 Result<api::Module> load_module(const RunOptions& options) {
-    api::Module module = TRY(attempt([&] { return api::Module::from_file(options.file); }));
+    api::Module module = TRY(load_from(options.file));
     if (options.allows_precompiled) module.allow_precompiled();
     if (options.invoke.empty() && !module.has_export("_start"))
         return Error{
@@ -73,7 +97,7 @@ Result<api::Module> load_module(const RunOptions& options) {
 Result<std::optional<std::string>> input_file(const RunOptions& options) {
     using Answer = std::optional<std::string>;
     if (options.input.empty()) return Answer();
-    Result<std::vector<u8>> input = engine::read_file(options.input);
+    Result<std::vector<u8>> input = read_input(options.input);
     if (!input) return Error{"--stdin " + input.error().message};
     return Answer(std::string(input->begin(), input->end()));
 }
@@ -82,9 +106,9 @@ Result<api::Config> make_config(const RunOptions& options) {
     api::Config config;
     if (!options.invoke.empty()) config.function(options.invoke);
     config.program_name(options.argv0.empty() ? options.file : options.argv0);
-    for (const std::string& text : options.directories) add_directory(text, true, config);
+    for (const std::string& text : options.directories) TRY(add_directory(text, true, config));
     for (const std::string& text : options.read_only_directories)
-        add_directory(text, false, config);
+        TRY(add_directory(text, false, config));
     for (const std::string& text : options.environment) TRY(add_environment(text, config));
     if (options.seed) config.seed(*options.seed);
     if (std::optional<std::string> input = TRY(input_file(options))) config.input(*input);

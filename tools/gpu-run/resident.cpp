@@ -94,8 +94,9 @@ private:
 enum class Outcome { ended, timed_out, interrupted };
 
 std::string ending_text(Outcome outcome) {
-    return outcome == Outcome::interrupted ? interruption()
-                                           : "timeout: not done in time; --timeout gives it more";
+    return outcome == Outcome::interrupted
+               ? interruption()
+               : "timeout: the time limit was reached; --timeout raises it";
 }
 
 // Waits for what happens on a machine, as long as there is time.

@@ -35,12 +35,12 @@ int say_ending(const api::Process& process, const RunOptions& options) {
             message = std::string(trap) + "an exception was thrown that nothing caught";
             break;
         case GPURUN_NO_FUEL:
-            message = std::string(trap) + "out of fuel; --fuel gives it more";
+            message = std::string(trap) + "out of fuel; --fuel raises the limit";
             break;
         case GPURUN_BLOCKED: message = std::string(trap) + "deadlock: it " + message; break;
         case GPURUN_TIMED_OUT:
             code = exit_timeout;
-            message = "timeout: not done in time; --timeout gives it more";
+            message = "timeout: the time limit was reached; --timeout raises it";
             break;
         case GPURUN_STOPPED:
             code = interrupted_code();

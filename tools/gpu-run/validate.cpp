@@ -1,14 +1,15 @@
 // gpu-run validate: says what is wrong with modules, and nothing of those that are valid.
 #include "commands.h"
-#include "engine/load.h"
+#include "input_file.h"
 #include "output.h"
+#include "wasm/module.h"
 
 namespace gpurun::tool {
 
 int validate_files(const std::vector<std::string>& files, bool verbose) {
     int code = 0;
     for (const std::string& file : files) {
-        auto loaded = engine::load_file(file);
+        auto loaded = load_input(file);
         if (!loaded) {
             code = input_error(loaded.error().to_string());
         } else if (verbose) {

@@ -1,7 +1,7 @@
 // gpu-run wast: runs scripts of the official suite's language and counts what passed.
 #include "commands.h"
-#include "engine/load.h"
 #include "engine/script_runner.h"
+#include "input_file.h"
 #include "output.h"
 
 namespace gpurun::tool {
@@ -23,7 +23,7 @@ engine::ScriptReport run_script(const std::string& file, device::Device& device,
         say(error.to_string());
         return engine::ScriptReport{0, 1};
     };
-    Result<std::vector<u8>> source = engine::read_file(file);
+    Result<std::vector<u8>> source = read_input(file);
     if (!source) return unreadable(source.error());
     std::string_view text(reinterpret_cast<const char*>(source->data()), source->size());
     Result<engine::ScriptReport> report = engine::run_script(text, file, options);
