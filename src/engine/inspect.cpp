@@ -5,7 +5,7 @@
 #include <cinttypes>
 
 #include "base/format.h"
-#include "engine/names.h"
+#include "codegen/demangle.h"
 #include "engine/value.h"
 #include "translate/translate.h"
 #include "wasm/source_line.h"
@@ -58,7 +58,7 @@ std::string global_name(const wasm::Module& module, u32 global) {
 std::string frame_text(const wasm::Module& module, const ProcessState::Frame& frame) {
     if (!frame.func) return frame.runtime + ", of the runtime\n";
     std::string text =
-        readable_name(module.func_name(*frame.func)) + format(" (0x%x)", frame.wasm_offset);
+        codegen::demangled(module.func_name(*frame.func)) + format(" (0x%x)", frame.wasm_offset);
     std::string source = wasm::source_line(module, frame.wasm_offset);
     text += (source.empty() ? "" : " at " + source) + "\n";
     translate::FunctionMap map = translate::map_function(module, *frame.func, {});

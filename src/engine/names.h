@@ -13,10 +13,6 @@ namespace gpurun::engine {
 // "fac", with escapes for what would harm a terminal.
 std::string quoted(std::string_view name);
 
-// A function's name as its source has it, where the compiler was Rust's: "core::panicking::panic"
-// for "_ZN4core9panicking5panic17h…E". Others stay as they are.
-std::string readable_name(std::string name);
-
 // "; did you mean \"fac\"?", or "; there are \"fac\", \"fib\"", or nothing.
 std::string suggest(std::string_view name, std::span<const std::string> known);
 

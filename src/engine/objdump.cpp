@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/format.h"
+#include "codegen/demangle.h"
 #include "engine/names.h"
 #include "engine/objdump_headers.h"
 #include "translate/print.h"
@@ -37,6 +38,8 @@ public:
     }
 
     void function(u32 func) {
+        const std::string name = module_.func_name(func), readable = codegen::demangled(name);
+        if (readable != name) out_ += ";; " + readable + "\n";
         out_ += "func ";
         append_number(out_, func);
         if (printer_.has_name(func)) printer_.func(out_ += ' ', func);
@@ -143,6 +146,7 @@ Result<u32> find_function(const wasm::Module& module, const wasm::Printer& print
         std::string known;
         printer.func(known, i);
         if (known == name || known == "$" + name) return i;
+        if (codegen::demangled(module.func_name(i)) == name) return i;
         if (known[0] == '$') names.push_back(known.substr(1));
     }
     const wasm::Export* item = module.find_export(name);

@@ -13,7 +13,7 @@
 #include "base/format.h"
 #include "base/notes.h"
 #include "base/phases.h"
-#include "engine/names.h"
+#include "codegen/demangle.h"
 #include "engine/system_module.h"
 #include "wasm/source_line.h"
 
@@ -591,8 +591,8 @@ std::optional<Frame> Store::frame_at(u32 position) {
     if (after == first) return std::nullopt;
     u32 func = u32(after - code->entries.begin() - 1);
     u32 offset = map_of(*code, func).wasm_offset_at(position - code->entries[func]);
-    return frames_at_[position] = Frame{readable_name(code->module->func_name(func)), func, offset,
-                                        wasm::source_line(*code->module, offset)};
+    return frames_at_[position] = Frame{codegen::demangled(code->module->func_name(func)), func,
+                                        offset, wasm::source_line(*code->module, offset)};
 }
 
 Result<std::vector<Frame>> Store::backtrace() {

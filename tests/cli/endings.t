@@ -34,6 +34,32 @@ $ gpu-run --stack 512 --invoke deep x.wat 2>&1 | tail -3
   19: deep (0x75)
   ...
 
+# Names of C++ and Rust as their source has them.
+$ cat > names.wat <<'X'
+> (module
+>   (func $_ZN3geo5Shape4areaEid (unreachable))
+>   (func $_ZN4core9panicking5panic17h0123456789abcdefE (call $_ZN3geo5Shape4areaEid))
+>   (func $_RNvNtCs1234_4main4work3run (export "run")
+>     (call $_ZN4core9panicking5panic17h0123456789abcdefE)))
+> X
+
+$ gpu-run --invoke run names.wat; gpu-run --instances 2 --invoke run names.wat
+gpu-run: names.wat: trap: unreachable
+   0: geo::Shape::area(int, double) (0x22)
+   1: core::panicking::panic (0x26)
+   2: main::work::run (0x2b)
+2	trap: unreachable in geo::Shape::area(int, double) at 0x22
+gpu-run: 2 processes, all alike: trap: unreachable in geo::Shape::area(int, double) at 0x22
+[134]
+
+$ gpu-run objdump --function 'geo::Shape::area(int, double)' names.wat
+;; geo::Shape::area(int, double)
+func 0 $_ZN3geo5Shape4areaEid (type 0): 3 bytes of wasm, 2 words of code, 0 slots
+        |    0  enter           frame 3
+  0x22  unreachable
+        |    1  unreachable
+  0x23  end
+
 $ gpu-run --invoke g x.wat
 gpu-run: x.wat: export "g" is a global, not a function
 [1]
