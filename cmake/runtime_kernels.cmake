@@ -1,7 +1,6 @@
 # src/runtime for NVIDIA GPUs: kernels_nvptx.cpp, the one translation unit, as PTX for the CUDA
-# driver to assemble (one file a variant), as machine code where GPURUN_CUBINS says so, and as
-# bitcode. The library runtime_kernels carries PTX and machine code inside the binary
-# (device/runtime_kernels.h).
+# driver to assemble (one file a variant) and as machine code where GPURUN_CUBINS says so. The library
+# runtime_kernels carries both inside the binary (device/runtime_kernels.h).
 set(kernels ${PROJECT_SOURCE_DIR}/src/runtime/kernels_nvptx.cpp)
 
 # Guest memory holds values of every type at any address, so no rule of C++ about the types of
@@ -124,9 +123,7 @@ gpurun_kernel(native_gang_75 gpurun_burst ${native_gang_registers} "${from_75}" 
 gpurun_kernel(native_gang_interleaved_75 gpurun_burst ${native_interleaved_registers} "${from_75}" -DGPURUN_NATIVE=1
               -DGPURUN_INTERLEAVED=1)
 gpurun_kernel(native_solo_75 gpurun_solo ${native_solo_registers} "${from_75}" -DGPURUN_NATIVE=1 -DGPURUN_SOLO=1)
-set(RUNTIME_BITCODE ${PROJECT_BINARY_DIR}/runtime_nvptx.bc)
-nvptx_compile(${RUNTIME_BITCODE} -march=sm_75 -c -emit-llvm)
-add_custom_target(runtime_nvptx ALL DEPENDS ${ptx_files} ${packed_files} ${RUNTIME_BITCODE})
+add_custom_target(runtime_nvptx ALL DEPENDS ${ptx_files} ${packed_files})
 
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/kernels)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/runtime_kernels.cpp.in runtime_kernels.cpp @ONLY)
