@@ -29,22 +29,6 @@ bool is_name(std::string_view name) {
            name.find('/') == name.npos && name.find('\0') == name.npos;
 }
 
-bool is_utf8(std::string_view text) {
-    for (usize i = 0; i < text.size();) {
-        u8 first = u8(text[i++]);
-        if (first < 0x80) continue;
-        u32 more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-        if (first < 0xc2 || first > 0xf4 || text.size() - i < more) return false;
-        // What is special about a first byte shows in the second: overlong forms, surrogates,
-        // numbers past 0x10ffff.
-        u8 least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-        u8 most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-        for (u32 j = 0; j < more; j++, least = 0x80, most = 0xbf)
-            if (u8 next = u8(text[i++]); next < least || next > most) return false;
-    }
-    return true;
-}
-
 bool is_zero(std::span<const u8> bytes) {
     return bytes.empty() ||
            (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);

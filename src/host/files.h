@@ -37,7 +37,6 @@ private:
 
 // A name that a directory can hold: not empty, ".", "..", no '/' or NUL, not too long.
 bool is_name(std::string_view name);
-bool is_utf8(std::string_view text);
 // What a file may leave out: it reads as zeros all the same.
 bool is_zero(std::span<const u8> bytes);
 

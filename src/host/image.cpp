@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "base/utf8.h"
 
 namespace gpurun::host {
 namespace {

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/folders.h"
 #include "base/format.h"
 #include "base/threads.h"
 #include "host/harvest.h"
@@ -381,9 +382,7 @@ std::vector<std::string> folder_names(const SystemImage& image) {
 }
 
 File make_folder(const std::string& folder) {
-    for (usize at = folder.find('/', 1); at != folder.npos; at = folder.find('/', at + 1))
-        mkdir(folder.substr(0, at).c_str(), 0777);
-    mkdir(folder.c_str(), 0777);
+    make_folders(folder, 0777);
     return File(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/byte_file.h"
+#include "base/folders.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "base/notes.h"
@@ -52,12 +53,6 @@ bool write_all(int file, const void* from, usize size) {
         done += usize(put);
     }
     return true;
-}
-
-void make_folders(const std::string& path) {
-    for (usize at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-        mkdir(path.substr(0, at).c_str(), 0700);
-    mkdir(path.c_str(), 0700);
 }
 
 // Says it once: a run looks into the cache many times.
@@ -219,7 +214,7 @@ void Cache::drop(std::string_view key, const char* why) const {
 void Cache::put(std::string_view key, std::span<const u8> content) const {
     static std::atomic<u32> writers = 0;
     if (folder_.empty()) return;
-    make_folders(folder_);
+    make_folders(folder_, 0700);
     const File folder = open_folder(folder_);
     if (!folder.is_open()) return;
     const std::string name = name_of(key), temporary = name + format(".%d.%u", getpid(), writers++);

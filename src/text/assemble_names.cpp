@@ -1,6 +1,7 @@
 // Ids and what they stand for; the name section, branch hints and custom sections.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/encode.h"
 #include "text/module_assembler.h"
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "text/number.h"
 #include "wasm/instr.h"
 

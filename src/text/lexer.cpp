@@ -1,6 +1,7 @@
 // The lexer: characters to tokens, with comments and annotations taken out.
 #include "text/lexer.h"
 
+#include "base/utf8.h"
 #include "text/number.h"
 
 namespace gpurun::text {
@@ -79,34 +80,6 @@ void unescape(std::string_view text, std::string& out) {
 }
 
 }  // namespace
-
-u32 utf8_length(std::string_view text) {
-    auto byte = [&](u32 i) {
-        return i < text.size() ? u32(static_cast<unsigned char>(text[i])) : 0;
-    };
-    auto follows = [&](u32 i) { return (byte(i) & 0xc0) == 0x80; };
-    u32 first = byte(0), second = byte(1);
-    if (first < 0x80) return 1;
-    if (first < 0xc2 || first > 0xf4 || !follows(1)) return 0;
-    if (first < 0xe0) return 2;
-    if (!follows(2)) return 0;
-    if (first < 0xf0) {
-        bool overlong = first == 0xe0 && second < 0xa0, surrogate = first == 0xed && second >= 0xa0;
-        return overlong || surrogate ? 0 : 3;
-    }
-    if (!follows(3)) return 0;
-    bool overlong = first == 0xf0 && second < 0x90, too_large = first == 0xf4 && second >= 0x90;
-    return overlong || too_large ? 0 : 4;
-}
-
-bool is_utf8(std::string_view text) {
-    while (!text.empty()) {
-        u32 length = utf8_length(text);
-        if (length == 0) return false;
-        text.remove_prefix(length);
-    }
-    return true;
-}
 
 const char* to_string(Annotation::Kind kind) {
     switch (kind) {

@@ -75,8 +75,4 @@ private:
     std::vector<const char*> errors_;
 };
 
-// Length of the UTF-8 sequence at the start of a text that is not empty; 0 if it is malformed.
-u32 utf8_length(std::string_view text);
-bool is_utf8(std::string_view text);
-
 }  // namespace gpurun::text

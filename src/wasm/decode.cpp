@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "wasm/limits.h"
 
 namespace gpurun::wasm {
@@ -205,7 +206,7 @@ std::string Decoder::name() {
         malformed(offset, "name too long: %u bytes, the limit is %u", size, max_name_bytes);
         return {};
     }
-    if (!is_utf8(text, size)) {
+    if (!is_utf8({reinterpret_cast<const char*>(text), size})) {
         malformed(offset, "malformed UTF-8 encoding");
         return {};
     }

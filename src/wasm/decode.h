@@ -97,6 +97,4 @@ private:
 // Custom sections never fail a module: what cannot be read is left out.
 void read_custom_sections(Module& module);  // decode_custom.cpp
 
-bool is_utf8(const u8* bytes, u32 size);
-
 }  // namespace gpurun::wasm

@@ -2,26 +2,10 @@
 // without; only the section's own name must be well formed.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "wasm/decode.h"
 
 namespace gpurun::wasm {
-
-bool is_utf8(const u8* bytes, u32 size) {
-    for (u32 i = 0; i < size;) {
-        u8 first = bytes[i++];
-        if (first < 0x80) continue;
-        u32 more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-        u32 least = more == 3 ? 0x10000 : more == 2 ? 0x800 : 0x80;
-        if (first < 0xc0 || first > 0xf4 || size - i < more) return false;
-        u32 point = first & (0x3f >> more);
-        for (; more > 0; more--) {
-            if ((bytes[i] & 0xc0) != 0x80) return false;
-            point = point << 6 | (bytes[i++] & 0x3f);
-        }
-        if (point < least || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return false;
-    }
-    return true;
-}
 
 void Decoder::custom_section() {
     CustomSection section;
@@ -40,7 +24,8 @@ std::string read_name(ByteReader& in) {
     u32 size = in.leb_u32();
     const u8* text = in.data();
     in.skip(size);
-    if (in.ok() && !is_utf8(text, size)) in.fail("malformed UTF-8 encoding");
+    if (in.ok() && !is_utf8({reinterpret_cast<const char*>(text), size}))
+        in.fail("malformed UTF-8 encoding");
     return in.ok() ? std::string(reinterpret_cast<const char*>(text), size) : std::string();
 }
 

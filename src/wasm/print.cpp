@@ -5,6 +5,7 @@
 #include <charconv>
 #include <unordered_set>
 
+#include "base/utf8.h"
 #include "wasm/decode.h"
 
 namespace gpurun::wasm {
@@ -32,7 +33,7 @@ void append_hex(std::string& out, u64 value, u32 digits) {
 
 void append_quoted(std::string& out, std::string_view bytes) {
     static constexpr char hex[] = "0123456789abcdef";
-    bool is_text = is_utf8(reinterpret_cast<const u8*>(bytes.data()), u32(bytes.size()));
+    bool is_text = is_utf8(bytes);
     out += '"';
     for (char c : bytes) {
         if (c == '"' || c == '\\') {

@@ -14,6 +14,7 @@
 
 #include "base/format.h"
 #include "base/notes.h"
+#include "base/utf8.h"
 #include "host/harvest.h"
 #include "tree.h"
 
@@ -173,7 +174,7 @@ TEST_F(Conflict, LongName) {
     EXPECT_EQ(read_file(folder / beside), "guest");
     EXPECT_EQ(host::conflict_name("ä", 12), "ä.gpu-run-conflict-12");
     std::string cut = host::conflict_name(std::string(233, 'n') + "ää", 1);
-    EXPECT_TRUE(host::is_utf8(cut));
+    EXPECT_TRUE(is_utf8(cut));
 }
 
 // Of four that append, the first to end is written and the others are beside it.

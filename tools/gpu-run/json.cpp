@@ -5,29 +5,13 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace gpurun::tool {
-namespace {
-
-// Bytes of the UTF-8 character at the start, or 0: it is not one.
-size_t character_size(std::string_view text) {
-    auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    unsigned first = byte(0);
-    if (first < 0x80) return 1;
-    size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-    bool is_no_point = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-    return is_overlong || is_no_point ? 0 : size;
-}
-
-}  // namespace
-
 std::string json_quoted(std::string_view text) {
     std::string json = "\"";
     while (!text.empty()) {
-        size_t size = character_size(text);
+        const u32 size = utf8_length(text);
         unsigned char first = static_cast<unsigned char>(text[0]);
         if (size == 0) {
             json += "\\ufffd";
