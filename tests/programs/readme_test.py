@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of README.md's sections on programs, many inputs and resident mode, typed as they stand there: each
+"""The commands of README.md: those at its top, and its sections on programs, many inputs and resident mode. Each
 prints what is written below it. readme_test.py [--guests DIR]; DIR only tells which compilers are lacking here."""
 import os
 import pathlib
@@ -35,7 +35,7 @@ def main():
     os.environ["GPURUN"] = str(pathlib.Path(options.gpu_run[0]).resolve())
     os.environ["PATH"] = "/usr/bin:" + os.environ["PATH"]  # the compilers of the packages
     text = (common.ROOT / "README.md").read_text()
-    lines = [line for title in ("Programs", "Many inputs", "Programs that start others")
+    lines = [line for title in ("Four commands", "Programs", "Many inputs", "Programs that start others")
              for line in transcript(text, title)]
     counts = common.Counts(options.verbose)
     with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
