@@ -3,10 +3,12 @@
 
     assemble_test.py [--all]
 
-Most kernels, each for the oldest or the newest that it is for; with --all every one, for every generation. Machine
-code too, as the driver assembles it.
+One kernel of each kind, for the oldest or the newest that it is for (QUICK); with --all every one, for every generation.
+Machine code too, as the driver assembles it. A kernel that was assembled is not assembled again: build/assembled keeps
+what ptxas said of each PTX text.
 """
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -17,6 +19,10 @@ import tempfile
 WANTED = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]
 MOST_FRAME, FEWEST_REGISTERS = 2048, 64  # as src/device/cuda_native.cpp has them for machine code
 LIVE = 155  # words: about as many as src/codegen/piece.cpp lets be live at once
+
+# The chip of each: 0 is the oldest, -1 the newest. The kernels of a kind differ in where memories and stacks lie and in
+# whether there is redux; each of these ways is in one of them.
+QUICK = {"gang_interleaved_80": -1, "resident_75": 0, "solo_75": 0, "native_gang_interleaved_75": -1, "native_solo_75": -1}
 
 source = pathlib.Path(os.environ["GPURUN_SOURCE"])
 build = pathlib.Path(os.environ["GPURUN_BUILD"])
@@ -31,22 +37,31 @@ known = set(re.findall(r"\bsm_\d+\b", subprocess.run([ptxas, "--help"], capture_
                                                      text=True).stdout))
 
 
+version = subprocess.run([ptxas, "--version"], capture_output=True, check=True).stdout
+kept = source / "build/assembled"
+
+
 def assemble(ptx, chip):
-    """As something to link, which is what the driver gets it for; a whole program takes four times as long."""
+    """(whether it could be assembled, what ptxas said): as something to link, which is what the driver gets it for. A
+    whole program takes four times as long."""
+    flags = ["--warning-as-error", "-c", "-v", f"-arch={chip}"]
+    note = kept / hashlib.sha256(b"\0".join([version, *map(str.encode, flags), ptx.read_bytes()])).hexdigest()
+    if note.is_file():
+        return True, note.read_text()
     with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
-        return subprocess.run([ptxas, "--warning-as-error", "-c", "-v", f"-arch={chip}", ptx, "-o", cubin.name],
-                              capture_output=True, text=True)
+        done = subprocess.run([ptxas, *flags, ptx, "-o", cubin.name], capture_output=True, text=True)
+    if done.returncode == 0:
+        kept.mkdir(parents=True, exist_ok=True)
+        whole = note.with_suffix(f".{os.getpid()}")
+        whole.write_text(done.stdout + done.stderr)
+        whole.rename(note)
+    return done.returncode == 0, done.stdout + done.stderr
 
 
 def chosen(ptx, chips):
     if "--all" in sys.argv:
         return chips
-    variants = sorted(build.glob(ptx.stem.rsplit("_", 1)[0] + "_[0-9]*.ptx"))
-    if "deep" in ptx.stem:  # the same as another but for where stacks are
-        return []
-    if len(variants) == 1:
-        return [chips[-1 if ptx.stem.startswith("native_") else 0]]
-    return [chips[0 if ptx == variants[0] else -1]]
+    return [chips[QUICK[ptx.stem]]] if ptx.stem in QUICK else []
 
 
 def pieces(folder):
@@ -157,10 +172,14 @@ with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 print(f"skipped: {ptx.name} for {chip}: this ptxas does not know it")
                 skipped += 1
 for ptx, chip, job in jobs:
-    result = job.result()
-    usage = re.findall(r"Used \d+ registers.*", result.stderr)
-    print(f"{ptx.name} {chip}: {'; '.join(usage) or result.stdout + result.stderr}")
-    passed += result.returncode == 0
-    failed += result.returncode != 0
+    is_right, said = job.result()
+    usage = re.findall(r"Used \d+ registers.*", said)
+    print(f"{ptx.name} {chip}: {'; '.join(usage) or said}")
+    passed += is_right
+    failed += not is_right
+for stem in QUICK:
+    if not (build / f"{stem}.ptx").is_file():
+        failed += 1
+        print(f"FAILED: there is no {stem}.ptx")
 print(f"{passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed or not passed else 0)
