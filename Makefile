@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 
-.PHONY: gpu-run guests demo test test-long bench bench-suite fuzz release package wheel format tidy clean help
+.PHONY: gpu-run guests demo check test test-long bench bench-suite fuzz release package wheel format tidy clean help
 .DEFAULT_GOAL := gpu-run
 
 gpu-run:    ## build the command: build/gpu-run
@@ -17,8 +17,15 @@ guests:     ## modules of the programs in examples and tests: build/guests
 	@scripts/install-deps --try guests
 	@scripts/build-guests build/guests
 
-demo: gpu-run  ## show what it does
+demo: gpu-run  ## show what it does, with a program of Rust or C
+	@scripts/install-deps --try guests
+	@scripts/build-guests --no-tools build/guests unique_chars longest
 	@examples/demo
+
+check:      ## the quick tests, in a build of their own that is made again in seconds
+	@scripts/install-deps build test
+	$(call build,check)
+	@scripts/test --quick build/check
 
 test: guests  ## the tests, in the normal build and under the address and UB sanitizers
 	@scripts/install-deps build test

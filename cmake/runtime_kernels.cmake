@@ -52,6 +52,8 @@ endif()
 
 # ---- kernels ---------------------------------------------------------------------------
 
+option(GPURUN_KERNELS "carry kernels for GPUs; without them only the CPU device is of use" ON)
+
 add_executable(pack_kernel ${PROJECT_SOURCE_DIR}/cmake/pack_kernel.cpp)
 target_link_libraries(pack_kernel PRIVATE base ${CMAKE_DL_LIBS})
 
@@ -70,6 +72,12 @@ endfunction()
 # gpurun_kernel(<name>_<floor> <function> <registers> "<chips>" <flag>...): a variant for chips of compute capability
 # <floor> and later, whose lanes have so many registers at the most; machine code is made for <chips>.
 function(gpurun_kernel name function registers chips)
+  if(NOT GPURUN_KERNELS)
+    string(APPEND kernel_functions "const RuntimeKernel& ${name}() {\n"
+           "    static const RuntimeKernel kernel{\"${function}\", ${registers}, {}, {}};\n    return kernel;\n}\n")
+    set(kernel_functions "${kernel_functions}" PARENT_SCOPE)
+    return()
+  endif()
   set(ptx ${PROJECT_BINARY_DIR}/${name}.ptx)
   string(REGEX MATCH "[0-9]+$" floor ${name})
   nvptx_compile(${ptx} -march=sm_${floor} ${ARGN} -S)

@@ -323,6 +323,7 @@ Result<std::vector<DeviceInfo>> cuda_infos() {
 }
 
 Result<std::unique_ptr<Device>> make_cuda_device(u32 ordinal) {
+    if (!kernels::are_built()) return Error{"this build has no kernels for GPUs; use --device cpu"};
     const Driver* driver = TRY(cuda::open_driver());
     int count = 0, device = 0;
     TRY(driver->check(driver->device_count(&count), "counting devices"));

@@ -40,6 +40,8 @@ std::string unpack_text(PackedBytes packed);
 // The kernels, for compute capability 7.5 as 75, 8.0 as 80, …
 namespace kernels {
 
+// Returns false if this build left them out (GPURUN_KERNELS).
+bool are_built();
 // gpurun_burst; deep: for stacks beyond gang_stack_slots.
 const RuntimeKernel& gang(u32 capability, bool is_deep, Layout layout);
 // gpurun_solo; deep: for stacks that use more than stack_window.
