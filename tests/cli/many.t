@@ -122,6 +122,15 @@ $ cat > long.wat <<'X'
 $ script -qec 'TERM=xterm gpu-run --device cpu --tier interp --instances 400 --invoke f long.wat {}' /dev/null < /dev/null | tr '\r' '\n' | sed 's/\x1b\[K//' | grep -o '^gpu-run: \[#[#.]*\] [0-9]* done' | head -1
 gpu-run: \[#[#.]{23}\] [0-9]+ done (re)
 
+$ cat > slow.wat <<'X'
+> (func (export "_start") (local $n i32)
+>   (local.set $n (i32.const 500000))
+>   (loop (br_if 0 (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+> X
+
+$ script -qec 'TERM=xterm gpu-run --resident --device cpu --tier interp --instances 400 slow.wat' /dev/null < /dev/null | tr '\r' '\n' | sed 's/\x1b\[K//' | grep -o '^gpu-run: \[#[#.]*\] [0-9]* done' | head -1
+gpu-run: \[#[#.]{23}\] [0-9]+ done (re)
+
 $ TERM=xterm gpu-run --device cpu --tier interp --instances 400 --invoke f long.wat {}
 400	
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "progress.h"
+
 namespace gpurun::tool {
 namespace {
 
@@ -40,6 +42,7 @@ std::string painted(const std::string& text, const char* colour) {
 constexpr const char *bold = "1", *red = "31", *bold_red = "1;31";
 
 void write_line(std::string line) {
+    clear_progress();
     line += '\n';
     std::fwrite(line.data(), 1, line.size(), stderr);
 }

@@ -112,6 +112,8 @@ void show_written(uint64_t done, uint64_t all) {
     draw("gpu-run: Writing back files: " + grouped(done) + " of " + grouped(all));
 }
 
+void clear_progress() { clear_line(); }
+
 void clear_progress_in_handler() {
     if (is_drawn) (void)!write(STDERR_FILENO, cleared.data(), cleared.size());
 }

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "piped_input.h"
 #include "profile.h"
+#include "progress.h"
 #include "report.h"
 
 namespace gpurun::tool {
@@ -159,6 +160,7 @@ Outcome run_many(api::Machine& machine, u32 program, const std::vector<api::Conf
     constexpr usize at_once = 1000;  // each has streams of its own
     std::map<u32, u32> numbers;      // by the machine's
     u32 begun = 0;
+    Progress progress(!is_quiet());
     while (results.size() < configs.size()) {
         for (; begun < configs.size() && numbers.size() < at_once; begun++)
             numbers[machine.spawn(program, configs[begun])] = begun;
@@ -170,6 +172,7 @@ Outcome run_many(api::Machine& machine, u32 program, const std::vector<api::Conf
             return true;
         });
         if (outcome != Outcome::ended) return outcome;
+        progress.show(results.size(), double(results.size()) / double(configs.size()));
     }
     return watch.until_idle();
 }
