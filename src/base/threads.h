@@ -78,17 +78,4 @@ void share_work(u32 count, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-// Calls work(begin, end) for pieces of [0, count), each of `piece_size` but for the last. Up to
-// `threads` of them take the next piece in turns; one piece is worked on by the calling thread.
-template <class Work>
-void share_pieces(usize count, usize piece_size, u32 threads, const Work& work) {
-    if (count == 0) return;
-    const usize pieces = (count - 1) / piece_size + 1;
-    std::atomic<usize> next = 0;
-    share_work(u32(std::min<usize>(pieces, threads)), [&](u32) {
-        for (usize piece; (piece = next++) < pieces;)
-            work(piece * piece_size, std::min(count, (piece + 1) * piece_size));
-    });
-}
-
 }  // namespace gpurun

@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "abi/system.h"
@@ -68,76 +65,92 @@ bool empty_folder(int folder) {
     return true;
 }
 
-// What all who carry out the rows of a transaction have in common.
-struct Common {
-    const int directory, folder;
-    const std::string& shown;
-    WriteProgress* const progress;
-
-    std::atomic<u64> failures = 0;  // conflicts are none: they lose nothing
-    std::atomic<bool> leaves_some = false;
-
-    std::mutex mutex = {};  // of what is below, and of the choice of names
-    std::set<std::string, std::less<>> touched =
-        {};  // directories, up to one more than `few_files`
-    std::map<std::string, std::string> besides = {};  // names of directories that stand for others
-
-    void touch(std::string_view path) {
-        std::lock_guard lock(mutex);
-        if (touched.size() <= few_files) touched.emplace(path);
-    }
-};
-
-// Carries out rows one after another. Every step may have been done before.
-class Hand {
+// Does what a manifest says, below a directory. Every step may have been done before.
+class Executor {
 public:
-    explicit Hand(Common& common) : common_(common) {}
+    Executor(int directory, int folder, const std::string& shown, Problems& problems,
+             WriteProgress* progress)
+        : directory_(directory),
+          folder_(folder),
+          shown_(shown),
+          problems_(problems),
+          progress_(progress) {}
 
-    // Gives a name, unless something of another kind has it: then the row is postponed.
-    void place(const Row& row) { place(row, false); }
-    void place_postponed(const Row& row) { place(row, true); }
-    void remove(const Row& row);
-    void set_times(const Row& row);
-
-    Problems problems;
-    std::vector<const Row*> postponed;
+    void carry_out(const std::vector<Row>& rows);
+    bool has_failed() const { return failures_ != 0; }
+    bool leaves_some() const { return leaves_some_; }  // in the folder, without a name
 
 private:
-    void place(const Row& row, bool may_clear_way);
+    void place(const Row& row);
     void give_name(int from, const std::string& staged, int to, const std::string& name,
-                   const std::string& path);
-    void replace(const Row& row, const std::string& staged, int to, const std::string& name,
-                 bool may_clear_way);
-    bool clear_way(bool is_same_kind, int to, const std::string& name, const Expected& expected,
-                   bool& is_free);
+                   const Expected& expected, const std::string& path);
+    bool clear_way(const struct stat& staged, int to, const std::string& name,
+                   const Expected& expected, bool& is_free);
     void merge(int from, const std::string& staged, int to, const std::string& name,
                const std::string& path);
-    std::string rename_beside(int from, const std::string& staged, int to, const std::string& name);
     void give_name_beside(int from, const std::string& staged, int to, const std::string& name,
                           const std::string& path);
     void rescue(int from, const std::string& staged, const std::string& name,
                 const std::string& path);
+    void remove(const Row& row);
+    void set_times(const Row& row);
+    void sync();
 
     int parent(std::string_view folder, bool makes_missing);
     File reach(std::string_view path);
     void fail(const char* what, const std::string& path, const std::string& why) {
-        common_.failures++;
-        problems.add(format("cannot %s '%s' in '%s': %s", what, path.c_str(), common_.shown.c_str(),
-                            why.c_str()));
+        failures_++;
+        problems_.add(
+            format("cannot %s '%s' in '%s': %s", what, path.c_str(), shown_.c_str(), why.c_str()));
     }
 
-    Common& common_;
+    int directory_, folder_;
+    const std::string& shown_;
+    Problems& problems_;
+    WriteProgress* const progress_;
+    u64 failures_ = 0;  // conflicts are none: they lose nothing
+    bool leaves_some_ = false;
 
     // The directory that was opened last: neighbours come one after another.
     File parent_;
     std::string parent_path_;
     bool has_parent_ = false, is_beside_ = false;  // the latter: another one stands for it
+    std::set<std::string, std::less<>> touched_;   // directories, up to one more than `few_files`
+    std::map<std::string, std::string> besides_;   // names of directories that stand for others
 };
 
-// Opens the directory at a path. Missing ones are made again; beside what is no directory any more,
-// one is made that stands for it. The mutex is locked.
-File Hand::reach(std::string_view path) {
-    File at = open_directory(common_.directory, "");
+// What is staged has one step behind it.
+u64 steps_of(const Row& row) {
+    switch (row.kind) {
+        case Row::Kind::place: return WriteProgress::steps_of_file - 1;
+        case Row::Kind::remove:
+        case Row::Kind::remove_directory: return WriteProgress::steps_of_file;
+        case Row::Kind::set_times: break;
+    }
+    return 0;
+}
+
+void Executor::carry_out(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+        switch (row.kind) {
+            case Row::Kind::place: place(row); break;
+            case Row::Kind::remove:
+            case Row::Kind::remove_directory:
+                if (failures_ == 0) remove(row);
+                break;
+            case Row::Kind::set_times: set_times(row); break;
+        }
+        if (progress_) progress_->add(steps_of(row));
+    }
+    parent_ = File();
+    has_parent_ = false;
+    sync();
+}
+
+// The directory at a path. Missing ones are made again; beside what is no directory any more, one
+// is made that stands for it.
+File Executor::reach(std::string_view path) {
+    File at = open_directory(directory_, "");
     std::string so_far;
     while (at && !path.empty()) {
         std::string name(path.substr(0, path.find('/')));
@@ -151,7 +164,7 @@ File Hand::reach(std::string_view path) {
             next = enter(name);
         so_far += name;
         if (!next && (errno == ENOTDIR || errno == ELOOP)) {
-            std::string& beside = common_.besides[so_far];
+            std::string& beside = besides_[so_far];
             for (u32 i = 1; beside.empty(); i++) {
                 std::string free = conflict_name(name, i);
                 if (mkdirat(at.get(), free.c_str(), 0777) == 0)
@@ -159,10 +172,10 @@ File Hand::reach(std::string_view path) {
                 else if (errno != EEXIST)
                     return File();
                 if (!beside.empty())
-                    problems.add(format(
+                    problems_.add(format(
                         "'%s' in '%s' is no directory any more; what the program left there is in "
                         "'%s' beside it",
-                        so_far.c_str(), common_.shown.c_str(), beside.c_str()));
+                        so_far.c_str(), shown_.c_str(), beside.c_str()));
             }
             is_beside_ = true;
             if (!beside.empty()) next = enter(beside);
@@ -173,41 +186,38 @@ File Hand::reach(std::string_view path) {
     return at;
 }
 
-// Opens the directory that a row's name is in. Returns -1 if it cannot be: errno says why.
-int Hand::parent(std::string_view folder, bool makes_missing) {
+int Executor::parent(std::string_view folder, bool makes_missing) {
     if (!has_parent_ || parent_path_ != folder || (parent_.get() < 0 && makes_missing)) {
         is_beside_ = false;
-        parent_ = open_directory(common_.directory, folder);
-        if (!parent_ && makes_missing) {
-            std::lock_guard lock(common_.mutex);
-            parent_ = reach(folder);
-        }
+        parent_ = open_directory(directory_, folder);
+        if (!parent_ && makes_missing) parent_ = reach(folder);
         parent_path_ = folder;
         has_parent_ = true;
-        if (parent_) common_.touch(folder);
+        if (parent_ && touched_.size() <= few_files) touched_.emplace(folder);
     }
     return parent_.get();
 }
 
-void Hand::place(const Row& row, bool may_clear_way) {
-    auto [folder, last] = split_path(row.path);
-    const std::string staged = staged_name(row.staged), name(last);
+void Executor::place(const Row& row) {
+    auto [folder, name] = split_path(row.path);
+    const std::string staged = staged_name(row.staged);
     int to = parent(folder, true);
-    if (to >= 0 && !is_beside_ && row.expected.kind != Expected::Kind::nothing)
-        return replace(row, staged, to, name, may_clear_way);
-    if (to >= 0) return give_name(common_.folder, staged, to, name, row.path);
+    if (to >= 0)
+        return give_name(folder_, staged, to, std::string(name),
+                         is_beside_ ? Expected{} : row.expected, row.path);
     const int error = errno;
     struct stat info;
-    if (!is_there(common_.folder, staged, info)) return;
+    if (!is_there(folder_, staged, info)) return;
     fail("write", row.path, reason(error));
-    rescue(common_.folder, staged, name, row.path);
+    rescue(folder_, staged, std::string(name), row.path);
 }
 
 // Makes room for a thing of another kind than had the name. False: it could not be done.
-bool Hand::clear_way(bool is_same_kind, int to, const std::string& name, const Expected& expected,
-                     bool& is_free) {
+bool Executor::clear_way(const struct stat& staged, int to, const std::string& name,
+                         const Expected& expected, bool& is_free) {
     struct stat now;
     const bool was_directory = expected.kind == Expected::Kind::directory;
+    const bool is_same_kind = S_ISDIR(staged.st_mode) == was_directory;
     if (!is_there(to, name, now)) {
         is_free = errno == ENOENT && !is_same_kind;  // its way was cleared before
         return errno == ENOENT;
@@ -217,49 +227,40 @@ bool Hand::clear_way(bool is_same_kind, int to, const std::string& name, const E
                                  : !S_ISDIR(now.st_mode) && Identity::of(now) == expected.identity;
     is_free = is_expected;
     if (!is_expected || is_same_kind) return true;
-    is_free =
-        common_.failures == 0 && unlinkat(to, name.c_str(), was_directory ? AT_REMOVEDIR : 0) == 0;
+    is_free = failures_ == 0 && unlinkat(to, name.c_str(), was_directory ? AT_REMOVEDIR : 0) == 0;
     return true;
 }
 
-// Gives a name that nothing is expected to have.
-void Hand::give_name(int from, const std::string& staged, int to, const std::string& name,
-                     const std::string& path) {
-    if (rename_new(from, staged, to, name)) return;
-    const int error = errno;
-    struct stat info, now;
-    if (!is_there(from, staged, info)) return;  // it got its name before
-    if (error != EEXIST) {
-        fail("write", path, reason(error));
-        return rescue(from, staged, name, path);
-    }
-    if (S_ISDIR(info.st_mode) && is_there(to, name, now) && S_ISDIR(now.st_mode))
-        return merge(from, staged, to, name, path);
-    give_name_beside(from, staged, to, name, path);
-}
-
-// Gives a name that something has, which goes unless others have changed it. What is of another
-// kind is removed first, and that only after all else has been named.
-void Hand::replace(const Row& row, const std::string& staged, int to, const std::string& name,
-                   bool may_clear_way) {
-    const int from = common_.folder;
+void Executor::give_name(int from, const std::string& staged, int to, const std::string& name,
+                         const Expected& expected, const std::string& path) {
     struct stat info;
-    if (!is_there(from, staged, info)) return;  // it got its name before
-    const bool is_same_kind =
-        S_ISDIR(info.st_mode) == (row.expected.kind == Expected::Kind::directory);
-    if (!is_same_kind && !may_clear_way) return postponed.push_back(&row);
+    if (expected.kind == Expected::Kind::nothing) {
+        if (rename_new(from, staged, to, name)) return;
+        const int error = errno;
+        if (!is_there(from, staged, info)) return;  // it got its name before
+        errno = error;
+        if (error != EEXIST) {
+            fail("write", path, reason(error));
+            return rescue(from, staged, name, path);
+        }
+        struct stat now;
+        if (S_ISDIR(info.st_mode) && is_there(to, name, now) && S_ISDIR(now.st_mode))
+            return merge(from, staged, to, name, path);
+        return give_name_beside(from, staged, to, name, path);
+    }
+    if (!is_there(from, staged, info)) return;
     bool is_free = false;
-    if (clear_way(is_same_kind, to, name, row.expected, is_free)) {
-        if (!is_free) return give_name_beside(from, staged, to, name, row.path);
+    if (clear_way(info, to, name, expected, is_free)) {
+        if (!is_free) return give_name_beside(from, staged, to, name, path);
         if (renameat(from, staged.c_str(), to, name.c_str()) == 0) return;
     }
-    fail("write", row.path, reason(errno));
-    rescue(from, staged, name, row.path);
+    fail("write", path, reason(errno));
+    rescue(from, staged, name, path);
 }
 
 // Of a directory that somebody else made too: what is in it is given names there.
-void Hand::merge(int from, const std::string& staged, int to, const std::string& name,
-                 const std::string& path) {
+void Executor::merge(int from, const std::string& staged, int to, const std::string& name,
+                     const std::string& path) {
     File source(openat(from, staged.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     File target(openat(to, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::optional<std::vector<std::string>> names;
@@ -268,56 +269,51 @@ void Hand::merge(int from, const std::string& staged, int to, const std::string&
         fail("write", path, reason(errno));
         return rescue(from, staged, name, path);
     }
-    common_.touch(path);
+    if (touched_.size() <= few_files) touched_.insert(path);
     for (const std::string& inner : *names)
-        give_name(source.get(), inner, target.get(), inner, path + "/" + inner);
+        give_name(source.get(), inner, target.get(), inner, {}, path + "/" + inner);
     unlinkat(from, staged.c_str(), AT_REMOVEDIR);
 }
 
-// Renames to the first name beside `name` that is free. Returns it; "": errno says why there is
-// none.
-std::string Hand::rename_beside(int from, const std::string& staged, int to,
-                                const std::string& name) {
-    // Two names that are too long may have the same beside them.
-    std::lock_guard lock(common_.mutex);
-    for (u32 i = 1;; i++) {
+void Executor::give_name_beside(int from, const std::string& staged, int to,
+                                const std::string& name, const std::string& path) {
+    std::string beside;
+    for (u32 i = 1; beside.empty(); i++) {
         std::string free = conflict_name(name, i);
-        if (rename_new(from, staged, to, free)) return free;
-        if (errno != EEXIST) return "";
+        if (rename_new(from, staged, to, free))
+            beside = free;
+        else if (errno != EEXIST)
+            break;
     }
-}
-
-void Hand::give_name_beside(int from, const std::string& staged, int to, const std::string& name,
-                            const std::string& path) {
-    const std::string beside = rename_beside(from, staged, to, name);
     if (beside.empty()) {
         fail("write", path, reason(errno));
         return rescue(from, staged, name, path);
     }
     std::string folder(split_path(path).first);
-    problems.add(
-        format("'%s' in '%s' was changed by others meanwhile and is kept; what the program "
-               "left is in '%s'",
-               path.c_str(), common_.shown.c_str(),
-               (folder.empty() ? beside : folder + "/" + beside).c_str()));
+    problems_.add(format(
+        "'%s' in '%s' was changed by others meanwhile and is kept; what the program "
+        "left is in '%s'",
+        path.c_str(), shown_.c_str(), (folder.empty() ? beside : folder + "/" + beside).c_str()));
 }
 
 // What cannot get to its place stays with the user, in the directory itself.
-void Hand::rescue(int from, const std::string& staged, const std::string& name,
-                  const std::string& path) {
-    const std::string beside = rename_beside(from, staged, common_.directory, name);
-    if (!beside.empty()) {
-        problems.add(format("the contents of '%s' are in '%s' in '%s'", path.c_str(),
-                            beside.c_str(), common_.shown.c_str()));
-        return;
+void Executor::rescue(int from, const std::string& staged, const std::string& name,
+                      const std::string& path) {
+    for (u32 i = 1;; i++) {
+        std::string free = conflict_name(name, i);
+        if (rename_new(from, staged, directory_, free)) {
+            problems_.add(format("the contents of '%s' are in '%s' in '%s'", path.c_str(),
+                                 free.c_str(), shown_.c_str()));
+            return;
+        }
+        if (errno != EEXIST) break;
     }
-    common_.leaves_some = true;
-    problems.add(format("the contents of '%s' are in '%s/%s'; the next run tries to write them",
-                        path.c_str(), common_.shown.c_str(), staging_name));
+    leaves_some_ = true;
+    problems_.add(format("the contents of '%s' are in '%s/%s'; the next run tries to write them",
+                         path.c_str(), shown_.c_str(), staging_name));
 }
 
-void Hand::remove(const Row& row) {
-    if (common_.failures != 0) return;
+void Executor::remove(const Row& row) {
     auto [folder, last] = split_path(row.path);
     std::string name(last);
     int directory = parent(folder, false);
@@ -328,10 +324,10 @@ void Hand::remove(const Row& row) {
     const bool is_expected = S_ISDIR(now.st_mode) == is_directory &&
                              (is_directory || Identity::of(now) == row.expected.identity);
     if (!is_expected) {
-        problems.add(
+        problems_.add(
             format("'%s' in '%s' was changed by others meanwhile and is kept, though the program "
                    "removed it",
-                   row.path.c_str(), common_.shown.c_str()));
+                   row.path.c_str(), shown_.c_str()));
         return;
     }
     if (unlinkat(directory, name.c_str(), is_directory ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT)
@@ -339,93 +335,27 @@ void Hand::remove(const Row& row) {
 }
 
 // Not every file system has times, so that is no failure.
-void Hand::set_times(const Row& row) {
+void Executor::set_times(const Row& row) {
     timespec times[2] = {time_of(row.accessed), time_of(row.modified)};
     auto [folder, name] = split_path(row.path);
     if (name.empty()) {
-        futimens(common_.directory, times);
+        futimens(directory_, times);
         return;
     }
     if (int directory = parent(folder, false); directory >= 0)
         utimensat(directory, std::string(name).c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
-// Syncs the directories that have other names in them now.
-void sync_touched(const Common& common) {
-    if (common.touched.size() > few_files) {
-        syncfs(common.folder);
+void Executor::sync() {
+    if (touched_.size() > few_files) {
+        syncfs(folder_);
         return;
     }
-    for (const std::string& path : common.touched) {
-        File way = open_directory(common.directory, path);
+    for (const std::string& path : touched_) {
+        File way = open_directory(directory_, path);
         File directory(way ? openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
         if (directory) fsync(directory.get());
     }
-}
-
-// What is staged has one step behind it.
-u64 steps_of(const Row& row) {
-    switch (row.kind) {
-        case Row::Kind::place: return WriteProgress::steps_of_file - 1;
-        case Row::Kind::remove:
-        case Row::Kind::remove_directory: return WriteProgress::steps_of_file;
-        case Row::Kind::set_times: break;
-    }
-    return 0;
-}
-
-using Step = void (Hand::*)(const Row&);
-
-// Carries out rows in pieces of so many, several pieces at the same time. Returns the rows that
-// were postponed; problems come in the order of the rows.
-std::vector<const Row*> carry_out(Common& common, const std::vector<const Row*>& rows, Step step,
-                                  usize piece_size, Problems& problems) {
-    struct Piece {
-        Problems problems;
-        std::vector<const Row*> postponed;
-    };
-    if (rows.empty()) return {};
-    std::vector<Piece> pieces((rows.size() - 1) / piece_size + 1);
-    share_pieces(rows.size(), piece_size, writers, [&](usize begin, usize end) {
-        Hand hand(common);
-        for (usize i = begin; i < end; i++) {
-            (hand.*step)(*rows[i]);
-            if (common.progress) common.progress->add(steps_of(*rows[i]));
-        }
-        pieces[begin / piece_size] = {std::move(hand.problems), std::move(hand.postponed)};
-    });
-    std::vector<const Row*> postponed;
-    for (const Piece& piece : pieces) {
-        problems.add(piece.problems);
-        std::ranges::copy(piece.postponed, std::back_inserter(postponed));
-    }
-    return postponed;
-}
-
-// Carries out rows in their order. Neighbours that give names, or remove files, do not depend on
-// each other; a name that something of another kind has is given after those around it.
-void carry_out(Common& common, const std::vector<Row>& rows, Problems& problems) {
-    for (usize at = 0; at < rows.size();) {
-        std::vector<const Row*> some;
-        const Row::Kind kind = rows[at].kind;
-        for (; at < rows.size() && rows[at].kind == kind; at++) some.push_back(&rows[at]);
-        switch (kind) {
-            case Row::Kind::place:
-                some = carry_out(common, some, &Hand::place, few_files, problems);
-                carry_out(common, some, &Hand::place_postponed, some.size(), problems);
-                break;
-            case Row::Kind::remove:
-                carry_out(common, some, &Hand::remove, few_files, problems);
-                break;
-            case Row::Kind::remove_directory:
-                carry_out(common, some, &Hand::remove, some.size(), problems);
-                break;
-            case Row::Kind::set_times:
-                carry_out(common, some, &Hand::set_times, some.size(), problems);
-                break;
-        }
-    }
-    sync_touched(common);
 }
 
 // ---- the manifest --------------------------------------------------------------------
@@ -591,10 +521,10 @@ Result<void> finish_or_undo(int directory, const File& folder, const std::string
     }
     WriteProgress progress(listener, files);
     progress.add(staged);
-    Common common{directory, folder.get(), shown, &progress};
-    carry_out(common, *rows, problems);
+    Executor executor(directory, folder.get(), shown, problems, &progress);
+    executor.carry_out(*rows);
     if (Result<void> told = problems.result(); !told) note(told.error().message);
-    if (common.leaves_some) return cannot_recover(shown, "some files still have no place");
+    if (executor.leaves_some()) return cannot_recover(shown, "some files still have no place");
     if (unlinkat(folder.get(), manifest_name, 0) != 0 || !empty_folder(folder.get()))
         return cannot_recover(shown, reason(errno));
     note(format("finished what an interrupted run was writing back to '%s'", shown.c_str()));
@@ -610,12 +540,6 @@ Identity Identity::of(const struct stat& info) {
 
 void Problems::add(std::string message) {
     if (count_++ < most_told) told_.push_back(std::move(message));
-}
-
-void Problems::add(const Problems& more) {
-    for (const std::string& message : more.told_)
-        if (told_.size() < most_told) told_.push_back(message);
-    count_ += more.count_;
 }
 
 Result<void> Problems::result() const {
@@ -735,11 +659,11 @@ bool Transaction::commit(const std::vector<Row>& rows, bool is_synced, Problems&
     }
     for (const Row& row : rows)
         if (row.kind == Row::Kind::set_times && row.path.empty()) own_times_ = row;
-    Common common{directory_, folder_.get(), shown_, progress};
-    carry_out(common, rows, problems);
-    leaves_folder_ |= common.leaves_some;
+    Executor executor(directory_, folder_.get(), shown_, problems, progress);
+    executor.carry_out(rows);
+    leaves_folder_ |= executor.leaves_some();
     if (!leaves_folder_) unlinkat(folder_.get(), manifest_name, 0);
-    return common.failures == 0;
+    return !executor.has_failed();
 }
 
 Result<void> recover(int directory, const std::string& shown, const WriteListener& listener) {

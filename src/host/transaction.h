@@ -1,18 +1,17 @@
 // Changes a directory of the host as a whole: after a kill at any point, the next run that uses the
 // directory either finishes the change or undoes it, and never loses a file in between.
 //
-//   1. The folder `.gpu-run-transaction` is made in the directory and locked by flock. The lock
-//   goes
+//   1. The folder `.gpu-run-transaction` is made in the directory and locked by flock. The lock goes
 //      with the process that holds it, so a folder that can be locked belongs to nobody alive.
 //   2. Whatever is new is written into the folder under a number: files, symbolic links, and new
 //      directories with all that is in them.
 //   3. The manifest lists what is to be done, a row for each name. It and all that was staged are
 //      synced; then it is renamed from `manifest.new` to `manifest`. From then on the change is
 //      finished, until then it is undone by emptying the folder.
-//   4. The rows are carried out: new names are given, then old ones are removed, then those names
-//      are given that something of another kind had. Many rows of a kind are shared among threads,
-//      which mostly wait for the file system. A name is given by a rename, so a row is done exactly
-//      if what it stages is gone; carrying a row out again is harmless.
+//   4. The rows are carried out in their order: new names are given, then old ones are removed, then
+//      those names are given that something of another kind had. A name is given by a rename, so a
+//      row is done exactly if what it stages is gone; carrying a row out again is harmless. One
+//      thread does all of it: the kernel has one lock for all renames between directories.
 //   5. The changed directories are synced, then manifest and folder are removed.
 //
 // Each row says what its name is expected to lead to. Where it leads to something else, somebody
@@ -41,7 +40,6 @@ namespace gpurun::host {
 inline constexpr const char* staging_name = ".gpu-run-transaction";
 
 inline constexpr usize few_files = 32;  // are synced one by one, more of them all at once
-inline constexpr u32 writers = 16;      // threads for more: they wait for the disk most of the time
 
 // By what a file or a symbolic link is recognised as unchanged.
 struct Identity {
@@ -70,7 +68,6 @@ struct Row {
 class Problems {
 public:
     void add(std::string message);
-    void add(const Problems& more);
     u64 count() const { return count_; }
     Result<void> result() const;  // an Error that names them
 

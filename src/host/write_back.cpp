@@ -10,13 +10,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/folders.h"
 #include "base/format.h"
-#include "base/threads.h"
 #include "host/harvest.h"
 #include "host/maker.h"
 #include "host/transaction.h"
@@ -85,25 +83,12 @@ public:
     void keep_times(const std::vector<Change>& directories);
 
 private:
-    // What is staged, and where.
-    struct Item {
-        const Change* change;
-        const std::string*
-            outer;   // the new directory that it is in, in the staging folder; or null
-        u64 number;  // without one
-        std::optional<Error> problem = {};
-
-        std::string name() const {
-            return outer ? std::string(split_path(change->path).second) : staged_name(number);
-        }
-    };
-    std::optional<Item> plan(const Change& change);
-    void stage(std::span<Item> items) const;
-    Result<void> stage(const Item& item, int folder) const;
-    void finish(const Item& item);
+    void stage(const Change& change);
+    Result<void> stage(const Change& change, int folder, const std::string& name);
     void add_row(const Change& change, u64 number);
     Expected expected(const std::string& path, Handle base) const;
     bool is_written(const Change& change) const;
+    int staged_directory(const std::string& path);
     void fail(const Change& change, const char* what, const std::string& why) {
         problems_.add(format("cannot %s '%s' in '%s': %s", what, group_.path(change).c_str(),
                              site_.shown().c_str(), why.c_str()));
@@ -120,69 +105,58 @@ private:
     // New directories: where they are in the staging folder, or "": they are not to be made.
     std::unordered_map<std::string_view, std::string> staged_;
     std::unordered_set<std::string_view> replaced_;  // names of what was of another kind
+    File place_;                                     // the staged directory that was opened last
+    std::string place_path_;
 };
 
-// Makes new directories, then what is in them and all else: that does not depend on each other, and
-// is shared among threads if there is much of it.
+int Planner::staged_directory(const std::string& path) {
+    if (!place_ || place_path_ != path) {
+        place_ = open_directory(site_.transaction()->folder(), path);
+        place_path_ = path;
+    }
+    return place_.get();
+}
+
 void Planner::stage() {
-    std::vector<Item> directories, items;
+    std::vector<const Change*> directories;
     for (const Change* change : group_.changes) {
         if (is_removal(*change)) continue;
         if (is_written(*change)) {
             progress_.add(WriteProgress::steps_of_file);
             continue;
         }
-        std::optional<Item> item = plan(*change);
-        if (!item) continue;
-        if (change->kind != ChangeKind::make_directory) {
-            items.push_back(*std::move(item));
-            continue;
-        }
-        stage({&*item, 1});
-        finish(*item);
-        if (!item->problem) directories.push_back(*std::move(item));
+        stage(*change);
+        if (change->kind == ChangeKind::make_directory) directories.push_back(change);
     }
-    share_pieces(items.size(), few_files, writers, [&](usize begin, usize end) {
-        stage(std::span(items).subspan(begin, end - begin));
-    });
-    for (const Item& item : items) finish(item);
-    share_pieces(directories.size(), few_files, writers, [&](usize begin, usize end) {
-        for (usize i = begin; i < end; i++) {
-            const Change& change = *directories[i].change;
-            File directory =
-                open_directory(site_.transaction()->folder(), staged_.find(change.path)->second);
-            if (directory) maker_.finish_directory(change, directory.get());
-        }
-    });
-}
-
-// What is in a new directory is staged in it; the rest under a number, and it gets a row. Returns
-// nothing for what is in a directory that could not be made.
-std::optional<Planner::Item> Planner::plan(const Change& change) {
-    if (change.kind == ChangeKind::make_directory) staged_[change.path];
-    auto outer = staged_.find(split_path(change.path).first);
-    if (outer == staged_.end()) return Item{&change, nullptr, site_.transaction()->next_number()};
-    if (outer->second.empty()) return std::nullopt;  // told already
-    return Item{&change, &outer->second, 0};
-}
-
-void Planner::stage(std::span<Item> items) const {
-    File outer;
-    const std::string* opened = nullptr;  // the directory that was opened last
-    for (Item& item : items) {
-        if (item.outer && (!outer || opened != item.outer))
-            outer = open_directory(site_.transaction()->folder(), *item.outer);
-        if (item.outer) opened = item.outer;
-        const int folder = item.outer ? outer.get() : site_.transaction()->folder();
-        Result<void> made = folder < 0 ? Error{reason(errno)} : stage(item, folder);
-        if (!made) item.problem = made.error();
-        progress_.add(item.outer ? WriteProgress::steps_of_file : 1);
+    for (auto change = directories.rbegin(); change != directories.rend(); ++change) {
+        const std::string& place = staged_[(*change)->path];
+        if (place.empty()) continue;
+        if (int directory = staged_directory(place); directory >= 0)
+            maker_.finish_directory(**change, directory);
     }
 }
 
-Result<void> Planner::stage(const Item& item, int folder) const {
-    const Change& change = *item.change;
-    const std::string name = item.name();
+// What is in a new directory is staged in it; the rest under a number, and it gets a row.
+void Planner::stage(const Change& change) {
+    auto [folder, name] = split_path(change.path);
+    const bool is_directory = change.kind == ChangeKind::make_directory;
+    if (is_directory) staged_[change.path];
+    auto outer = staged_.find(folder);
+    if (outer != staged_.end() && outer->second.empty()) return;  // told already
+    const bool is_inner = outer != staged_.end();
+    u64 number = is_inner ? 0 : site_.transaction()->next_number();
+    std::string staged = is_inner ? std::string(name) : staged_name(number);
+    int directory = is_inner ? staged_directory(outer->second) : site_.transaction()->folder();
+    Result<void> made = directory < 0 ? Error{reason(errno)} : stage(change, directory, staged);
+    progress_.add(is_inner ? WriteProgress::steps_of_file : 1);
+    if (!made)
+        return fail(change, change.kind == ChangeKind::write_file ? "write" : "make",
+                    made.error().to_string());
+    if (is_directory) staged_[change.path] = is_inner ? outer->second + "/" + staged : staged;
+    if (!is_inner) add_row(change, number);
+}
+
+Result<void> Planner::stage(const Change& change, int folder, const std::string& name) {
     TRY(maker_.check_name(change));
     switch (change.kind) {
         case ChangeKind::write_file: return maker_.make_file(change, folder, name);
@@ -191,16 +165,6 @@ Result<void> Planner::stage(const Item& item, int folder) const {
     }
     if (mkdirat(folder, name.c_str(), 0777) != 0) return Error{reason(errno)};
     return {};
-}
-
-void Planner::finish(const Item& item) {
-    const Change& change = *item.change;
-    if (item.problem)
-        return fail(change, change.kind == ChangeKind::write_file ? "write" : "make",
-                    item.problem->to_string());
-    if (change.kind == ChangeKind::make_directory)
-        staged_[change.path] = item.outer ? *item.outer + "/" + item.name() : item.name();
-    if (!item.outer) add_row(change, item.number);
 }
 
 // What a name leads to unless others have changed it: what was written through, or the base's.
@@ -235,19 +199,17 @@ void Planner::add_row(const Change& change, u64 number) {
 }
 
 // After stage(): a name that something of another kind gets is not removed by a row of its own.
-// Files come before the directories that they are in.
 void Planner::remove() {
-    for (ChangeKind kind : {ChangeKind::remove_file, ChangeKind::remove_directory})
-        for (const Change* change : group_.changes) {
-            if (change->kind != kind || replaced_.contains(change->path)) continue;
-            Row row{Row::Kind::remove_directory, group_.path(*change)};
-            if (kind == ChangeKind::remove_file) {
-                row.kind = Row::Kind::remove;
-                row.expected = expected(change->path, change->node);
-                if (row.expected.kind != Expected::Kind::file) continue;
-            }
-            site_.removed.push_back(std::move(row));
+    for (const Change* change : group_.changes) {
+        if (!is_removal(*change) || replaced_.contains(change->path)) continue;
+        Row row{Row::Kind::remove_directory, group_.path(*change)};
+        if (change->kind == ChangeKind::remove_file) {
+            row.kind = Row::Kind::remove;
+            row.expected = expected(change->path, change->node);
+            if (row.expected.kind != Expected::Kind::file) continue;
         }
+        site_.removed.push_back(std::move(row));
+    }
 }
 
 // Directories that nobody else has changed get the times that they have for the process.

@@ -28,11 +28,8 @@ void WriteProgress::add(u64 steps) {
     if (!listener_) return;
     const s64 time = now();
     if (time - told_ < pause) return;
-    // Somebody else tells it.
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || time - told_ < pause) return;
     told_ = time;
-    listener_(std::min<u64>(steps_ / steps_of_file, files_), files_);
+    listener_(std::min(steps_ / steps_of_file, files_), files_);
 }
 
 }  // namespace gpurun::host

@@ -1,16 +1,14 @@
 // Counts what has been written back to the host, and tells whoever wants to know.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <mutex>
 
 #include "base/ints.h"
 
 namespace gpurun::host {
 
-// Is told how many files of how many have been written back: first 0, then about ten times a second
-// by whatever thread has written one, last all. One call at a time.
+// Is told how many files of how many have been written back: first 0, then about ten times a
+// second, last all.
 using WriteListener = std::function<void(u64 done, u64 all)>;
 
 class WriteProgress {
@@ -27,9 +25,8 @@ public:
 private:
     const WriteListener& listener_;
     const u64 files_;
-    std::atomic<u64> steps_ = 0;
-    std::atomic<s64> told_;  // when: ns
-    std::mutex mutex_;       // of calls
+    u64 steps_ = 0;
+    s64 told_;  // when: ns
 };
 
 }  // namespace gpurun::host

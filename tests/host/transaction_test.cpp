@@ -442,7 +442,7 @@ TEST_F(Recovery, WaitsForTheLiving) {
 
 // ---- many ----------------------------------------------------------------------------
 
-// As many as are shared among threads, of every kind of row.
+// More than are synced one by one, of every kind of row.
 struct Many : testing::Test {
     static constexpr u32 count = 600;
     Folder folder{fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()};
@@ -500,7 +500,7 @@ TEST_F(Many, AreWritten) {
     expect_told();
 }
 
-// Problems come in the order of the files, whichever thread met them.
+// Problems come in the order of the files.
 TEST_F(Many, Conflicts) {
     Tree expected = wanted();
     for (u32 i = 0; i < count; i += 50) {
