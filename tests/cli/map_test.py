@@ -142,19 +142,31 @@ class Runs:
         check_all(self.inputs, self.out)
 
 
-def test_interrupted(options, folder):
-    """Ctrl-C: what is done stays, exit code 130."""
+def check_signal(options, folder, number, told):
+    """A signal ends the run: what is done stays, and the exit code is what a shell shows of the signal."""
     runs = Runs(options, folder)
     process = runs.start("--jobs", "50")
     runs.wait_for_some(process, options.files // 5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 130, (process.returncode, errors)
-    assert errors.endswith("gpu-run: interrupted; --resume goes on from here\n"), errors
+    assert process.returncode == 128 + number, (process.returncode, errors)
+    assert errors.endswith(f"gpu-run: {told}; --resume goes on from here\n"), errors
     done = int(re.match(r"gpu-run: (\d+) done", errors)[1])
     assert 0 < done < options.files, errors
     assert check_whole(runs.inputs, runs.out) == done
     runs.finish(done)
+
+
+def test_interrupted(options, folder):
+    check_signal(options, folder, signal.SIGINT, "interrupted")
+
+
+def test_terminated(options, folder):
+    check_signal(options, folder, signal.SIGTERM, "ended by SIGTERM")
+
+
+def test_hung_up(options, folder):
+    check_signal(options, folder, signal.SIGHUP, "ended by SIGHUP")
 
 
 def test_killed(options, folder):
