@@ -114,32 +114,73 @@ process 16385: spawn("child", 5, 0, 6, 0, 0, 0, 0xffffffff, 64) = 0
 gpu-run: child, process 16386: trap: unreachable in f at 0x24
 process 16385: wait(0xffffffff, 0, 64, 128) = 0
 
-# Who has waited goes before those who never yield: 20 children one after another beside a thousand of these.
+# Who has waited goes before those who never yield. Beside a thousand of these, 20 children one after another take less
+# time than it takes until one of the thousand has its turn again: one more of them is told that time, and ends when it
+# has waited longer for its turn.
 $ cat > spawner.wat <<'END'
 > (module
 >   (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
 >   (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
 >   (import "gpu" "kill" (func $kill (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
 >   (memory (export "memory") 1)
 >   (data (i32.const 0) "hog\00")
->   (data (i32.const 8) "nop\00")
->   (func $start (param $name i32) (param $pid i32)
->     (if (call $spawn (local.get $name) (i32.const 3) (local.get $name) (i32.const 4)
+>   (data (i32.const 32) "nop\00")
+>   (func $start (param $name i32) (param $size i32) (param $pid i32)
+>     (if (call $spawn (local.get $name) (i32.const 3) (local.get $name) (local.get $size)
 >       (i32.const 0) (i32.const 0) (i32.const 0) (i32.const -1) (local.get $pid)) (then unreachable)))
->   (func (export "_start") (local $i i32)
+>   (func $finish (param $pid i32)
+>     (drop (call $wait (i32.load (local.get $pid)) (i32.const 0) (i32.const 68) (i32.const 128))))
+>   (func $now (result i64)
+>     (drop (call $clock (i32.const 1) (i64.const 1) (i32.const 256)))
+>     (i64.load (i32.const 256)))
+>   (func (export "_start") (local $i i32) (local $taken i64)
 >     (loop $hogs
->       (call $start (i32.const 0) (i32.add (i32.const 1024) (i32.shl (local.get $i) (i32.const 2))))
+>       (call $start (i32.const 0) (i32.const 4) (i32.add (i32.const 1024) (i32.shl (local.get $i) (i32.const 2))))
 >       (br_if $hogs (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
 >     (local.set $i (i32.const 0))
+>     (local.set $taken (call $now))
 >     (loop $nops
->       (call $start (i32.const 8) (i32.const 64))
->       (drop (call $wait (i32.load (i32.const 64)) (i32.const 0) (i32.const 68) (i32.const 128)))
+>       (call $start (i32.const 32) (i32.const 4) (i32.const 64))
+>       (call $finish (i32.const 64))
 >       (br_if $nops (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))
+>     (local.set $taken (i64.sub (call $now) (local.get $taken)))
+>     ;; An argument for the hog: a letter for each four bits.
+>     (loop $letters
+>       (i32.store8 offset=3 (local.tee $i (i32.sub (local.get $i) (i32.const 1)))
+>         (i32.add (i32.const 97) (i32.and (i32.wrap_i64 (local.get $taken)) (i32.const 15))))
+>       (local.set $taken (i64.shr_u (local.get $taken) (i64.const 4)))
+>       (br_if $letters (i32.gt_u (local.get $i) (i32.const 1))))
+>     (call $start (i32.const 0) (i32.const 24) (i32.const 64))
+>     (call $finish (i32.const 64))
 >     (local.set $i (i32.const 0))
 >     (loop $kills
 >       (drop (call $kill (i32.load offset=1024 (i32.shl (local.get $i) (i32.const 2))) (i32.const 9)))
 >       (br_if $kills (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))))
 > END
-> echo '(module (func (export "_start") (loop (br 0))))' > hog.wat
+> cat > hog.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (func $now (result i64)
+>     (drop (call $clock (i32.const 1) (i64.const 1) (i32.const 256)))
+>     (i64.load (i32.const 256)))
+>   (func (export "_start") (local $at i32) (local $taken i64) (local $last i64) (local $gap i64)
+>     (drop (call $sizes (i32.const 0) (i32.const 4)))
+>     (drop (call $args (i32.const 16) (i32.const 64)))
+>     (loop $for_ever (br_if $for_ever (i32.eq (i32.load (i32.const 0)) (i32.const 1))))
+>     (local.set $at (i32.load (i32.const 20)))
+>     (loop $letters
+>       (local.set $taken (i64.or (i64.shl (local.get $taken) (i64.const 4))
+>         (i64.extend_i32_u (i32.sub (i32.load8_u (local.get $at)) (i32.const 97)))))
+>       (br_if $letters (i32.load8_u (local.tee $at (i32.add (local.get $at) (i32.const 1))))))
+>     (local.set $last (call $now))
+>     (loop $turns
+>       (local.set $gap (i64.sub (call $now) (local.get $last)))
+>       (local.set $last (i64.add (local.get $last) (local.get $gap)))
+>       (br_if $turns (i64.lt_u (local.get $gap) (local.get $taken))))))
+> END
 > echo '(module (func (export "_start")))' > nop.wat
-> timeout 15 gpu-run --resident --device cpu --program hog.wat --program nop.wat spawner.wat
+> gpu-run MODE(resident) --device cpu --program hog.wat --program nop.wat spawner.wat
