@@ -55,11 +55,11 @@ $ gpu-run --invoke fac fac.wat 18446744073709551616
 gpu-run: fac.wat: argument 1 of fac: "18446744073709551616" does not fit an i64
 [1]
 
-$ gpu-run fac.wat
+$ gpu-run MODE fac.wat
 gpu-run: fac.wat: no _start function, so it is not a program; --invoke NAME calls another function
 [1]
 
-$ printf '(module (import "a" "b" (func)) (func (export "_start")))' > imports.wat; gpu-run imports.wat
+$ printf '(module (import "a" "b" (func)) (func (export "_start")))' > imports.wat; gpu-run MODE imports.wat
 gpu-run: imports.wat: unknown import a.b (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
 [1]
 

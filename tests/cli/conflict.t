@@ -1,7 +1,8 @@
 # What others change while a program runs is kept, and the program's version is put beside it.
-$ mkdir d; echo first > d/log; mkfifo in out; gpu-run --device cpu --dir d::/ $TESTS/append.wat < in > out & child=$!
+$ rm -rf d; mkdir d; echo first > d/log; rm -f in out; mkfifo in out
+> gpu-run MODE(alone,resident) --device cpu --dir d::/ $TESTS/append.wat < in > out & child=$!
 > exec 3> in 4< out; read line <&4; echo host >> d/log; exec 3>&-; wait $child; echo "$line, exit code $?"; head d/*
-gpu-run: 'log' in 'd' was changed by others meanwhile and is kept; what the program left is in 'log.gpu-run-conflict-1'
+.*'log' in 'd' was changed by others meanwhile and is kept; what the program left is in 'log.gpu-run-conflict-1' (re)
 guest, exit code 1
 ==> d/log <==
 first
@@ -11,18 +12,9 @@ host
 first
 guest
 
-# The same on a machine.
-$ gpu-run --device cpu --resident --dir d::/ $TESTS/append.wat < in > out & child=$!
-> exec 3> in 4< out; read line <&4; echo host >> d/log; exec 3>&-; wait $child 2> /dev/null; echo "$line, exit code $?"; cat d/log.gpu-run-conflict-2
-.*'log' in 'd' was changed by others meanwhile and is kept; what the program left is in 'log.gpu-run-conflict-2' (re)
-guest, exit code 1
-first
-host
-guest
-
 # Of four that append at the same time, the first to end is written and the others are beside it.
-$ mkdir four; echo first > four/log; for i in 1 2 3 4; do mkfifo in$i out$i
-> gpu-run --device cpu --dir four::/ $TESTS/append.wat < in$i > out$i 2> /dev/null & children+=($!); done
+$ rm -rf four; mkdir four; echo first > four/log; for i in 1 2 3 4; do rm -f in$i out$i; mkfifo in$i out$i
+> gpu-run MODE(alone,resident) --device cpu --dir four::/ $TESTS/append.wat < in$i > out$i 2> /dev/null & children+=($!); done
 > exec 11> in1 12> in2 13> in3 14> in4 21< out1 22< out2 23< out3 24< out4
 > for i in 1 2 3 4; do read line <&2$i; done; exec 11>&- 12>&- 13>&- 14>&-
 > for child in ${children[@]}; do wait $child; codes+="$? "; done; echo $codes | tr ' ' '\n' | sort | tr '\n' ' '; echo; ls -A four
@@ -47,7 +39,20 @@ gpu-run: finished what an interrupted run was writing back to 'four'
 guest
 staged
 
-$ mkdir -m 700 four/.gpu-run-transaction; echo garbage > four/.gpu-run-transaction/manifest
-> gpu-run --device cpu --dir four::/ $TESTS/append.wat < /dev/null
+# It does so however it runs, and leaves what it does not understand.
+$ rm -rf four; mkdir four; echo first > four/log
+> mkdir -m 700 four/.gpu-run-transaction; echo staged > four/.gpu-run-transaction/00000000
+> gpu-run MODE --device cpu --dir four::/ $TESTS/append.wat < /dev/null; ls -A four
+> mkdir -m 700 four/.gpu-run-transaction; echo staged > four/.gpu-run-transaction/00000000
+> printf 'gpu-run transaction 1\nplace 0 nothing 3 new\nend 1 \n' > four/.gpu-run-transaction/manifest
+> gpu-run MODE --device cpu --dir four::/ $TESTS/append.wat < /dev/null; ls -A four; cat four/new
+> mkdir -m 700 four/.gpu-run-transaction; echo garbage > four/.gpu-run-transaction/manifest
+> gpu-run MODE --device cpu --dir four::/ $TESTS/append.wat < /dev/null
+guest
+log
+guest
+log
+new
+staged
 .*'four/.gpu-run-transaction' has what an interrupted run was writing back, and this run cannot deal with it: its manifest, 0x0: expected "gpu-run transaction 1\\0a"; look into that folder and remove it (re)
 [1]

@@ -83,13 +83,42 @@ $ printf '(module (memory 1) (data (i32.const 65536) "x") (func (export "_start"
 gpu-run: data.wat: trap in its initialisation: out of bounds memory access
 [134]
 
-$ printf '(module (func (export "_start") (param i32)))' > params.wat; gpu-run params.wat 1
+$ printf '(module (func (export "_start") (param i32)))' > params.wat; gpu-run MODE params.wat 1
 gpu-run: params.wat: _start takes 1 argument, got 0
 [1]
 
-$ printf '(module (memory 65536) (func (export "_start")))' > large.wat; gpu-run --memory 1GiB large.wat
+$ printf '(module (memory 65536) (func (export "_start")))' > large.wat; gpu-run MODE --memory 1GiB large.wat
 gpu-run: large.wat: a memory of 65536 pages does not fit the limit of 16384 pages; --memory raises it
 [1]
+
+# The exit code says how a program ended, however it runs.
+$ echo '(module (func $deep (call $deep)) (func (export "_start") (call $deep)))' > deep.wat
+> echo '(module (tag $oops) (func (export "_start") (throw $oops)))' > throw.wat
+> echo '(module (func (export "_start") unreachable))' > trap.wat
+> echo '(module (func (export "_start") (loop (br 0))))' > loop.wat
+> echo '(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32))) (func (export "_start") (call $exit (i32.const 3))))' > exit.wat
+$ for what in deep.wat throw.wat trap.wat exit.wat '--fuel 1000 loop.wat' '--timeout 100ms loop.wat'; do
+>   gpu-run MODE(alone,many,resident) --device cpu $what 2> /dev/null; echo $what: $?; done
+deep.wat: 134
+throw.wat: 134
+trap.wat: 134
+exit.wat: 3
+--fuel 1000 loop.wat: 134
+--timeout 100ms loop.wat: 124
+$ for what in deep.wat throw.wat trap.wat exit.wat '--fuel 1000 loop.wat' '--timeout 100ms loop.wat'; do
+>   gpu-run MODE(map) --device cpu $what; echo $?; done
+gpu-run: line 1: trap: call stack exhausted in deep at 0x24
+1
+gpu-run: line 1: uncaught exception in _start at 0x28
+1
+gpu-run: line 1: trap: unreachable in _start at 0x23
+1
+gpu-run: line 1: exit 3
+1
+gpu-run: line 1: out of fuel in _start at 0x25
+1
+gpu-run: line 1: timeout in _start at 0x25
+1
 
 # A reader that has had enough ends it without a word; a full disk does not.
 $ gpu-run objdump fac.wat | head -1

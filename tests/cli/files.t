@@ -1,7 +1,7 @@
 # Files that are no files, or not to be read (exit code 1).
 $ cp $TESTS/../../examples/*.wa* .
 
-$ gpu-run fac.wat/x
+$ gpu-run MODE fac.wat/x
 gpu-run: fac.wat/x: Not a directory
 [1]
 
@@ -9,14 +9,14 @@ $ gpu-run ''
 gpu-run: no file given; gpu-run --help shows how to call it
 [2]
 
-$ mkdir folder; gpu-run folder; gpu-run wast folder; gpu-run objdump folder
+$ mkdir -p folder; gpu-run MODE folder; gpu-run wast folder; gpu-run objdump folder
 gpu-run: folder: is a directory, expected a .wasm or .wat file
 gpu-run: folder: is a directory, expected a file
 folder: 0 passed, 1 failed
 gpu-run: folder: is a directory, expected a .wasm or .wat file
 [1]
 
-$ gpu-run /dev/null
+$ gpu-run MODE /dev/null
 gpu-run: /dev/null: is empty, expected a WebAssembly module
 [1]
 

@@ -137,7 +137,7 @@ $ GPURUN_CACHE= gpu-run --quiet --device cpu --allow-precompiled --invoke f old.
 15
 
 # What is damaged is not run.
-$ : > bad.gpu; gpu-run bad.gpu
+$ : > bad.gpu; gpu-run MODE bad.gpu
 gpu-run: bad.gpu: is empty, expected a WebAssembly module
 [1]
 
@@ -149,7 +149,7 @@ $ head -c 19 x.gpu > bad.gpu; gpu-run bad.gpu
 gpu-run: bad.gpu: is cut off: a .gpu file begins with 20 bytes
 [1]
 
-$ head -c 1000 x.gpu > bad.gpu; gpu-run bad.gpu
+$ head -c 1000 x.gpu > bad.gpu; gpu-run MODE bad.gpu
 gpu-run: bad.gpu: is damaged: its checksum does not match
 [1]
 

@@ -1,7 +1,7 @@
 # --profile: the stacks of every mode, and places that cannot be written.
 $ echo '(func (export "_start"))' > m.wat
 
-$ gpu-run --profile nowhere/p m.wat; mkdir d.svg; gpu-run --profile d m.wat
+$ gpu-run MODE --profile nowhere/p m.wat; mkdir -p d.svg; gpu-run MODE --profile d m.wat
 gpu-run: --profile nowhere/p.folded: No such file or directory
 gpu-run: --profile d.svg: Is a directory
 [1]
@@ -44,6 +44,6 @@ $ cat > starts.wat <<'X'
 $ gpu-run --quiet --resident --profile p --timeout 500ms --program spins.wat starts.wat 2> /dev/null; cut -d' ' -f1 p.folded
 spins;_start;spin
 
-$ ln -s /dev/full full.svg; gpu-run --profile full m.wat
+$ ln -sf /dev/full full.svg; gpu-run MODE --profile full m.wat
 gpu-run: --profile full.svg: No space left on device
 [1]

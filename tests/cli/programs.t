@@ -39,7 +39,7 @@ $ cat > show.wat <<'X'
 >     (call $exit (i32.load (i32.const 8)))))
 > X
 
-$ gpu-run hello.wat
+$ gpu-run MODE hello.wat
 Hello.
 
 $ gpu-run --instances 3 hello.wat
@@ -58,16 +58,19 @@ $ gpu-run --instances 3 hello.wat 2> /dev/null
 Hello.
 
 # Arguments, variables, input.
-$ gpu-run show.wat one 'two words' '' {} | tr '\0' '|'; echo
+$ gpu-run MODE(alone,resident) show.wat one 'two words' '' {} | tr '\0' '|'; echo
 show.wat|one|two words||{}|
 
-$ gpu-run --argv0 /bin/show --env A=1 --env B= --env C=x=y show.wat | tr '\0' '|'; echo
+$ gpu-run MODE(alone,many,resident) --argv0 /bin/show --env A=1 --env B= --env C=x=y show.wat | tr '\0' '|'; echo
 /bin/show|A=1|B=|C=x=y|
 
-$ FROM_OUTSIDE=yes gpu-run --env FROM_OUTSIDE --env NOT_SET_ANYWHERE show.wat | tr '\0' '|'; echo
+$ gpu-run MODE(map) --argv0 /bin/show --env A=1 --env B= --env C=x=y show.wat {} {} | tr '\0' '|'; echo
+/bin/show|input|input|A=1|B=|C=x=y|
+
+$ FROM_OUTSIDE=yes gpu-run MODE(alone,many,resident) --env FROM_OUTSIDE --env NOT_SET_ANYWHERE show.wat | tr '\0' '|'; echo
 show.wat|FROM_OUTSIDE=yes|
 
-$ echo input | gpu-run show.wat | tr '\0' '|'; echo ${PIPESTATUS[1]}
+$ echo input | gpu-run MODE(alone,many,resident) show.wat | tr '\0' '|'; echo ${PIPESTATUS[1]}
 show.wat|input
 6
 
@@ -78,7 +81,7 @@ gpu-run: process 1: exited with 6
 show.wat|1|input
 6
 
-$ gpu-run --env =x hello.wat
+$ gpu-run MODE --env =x hello.wat
 gpu-run: --env takes NAME=VALUE or NAME, not "=x"
 [1]
 
@@ -86,7 +89,7 @@ $ gpu-run --env '' hello.wat
 gpu-run: --env takes NAME=VALUE or NAME, not ""
 [1]
 
-$ gpu-run --stdin nowhere hello.wat
+$ gpu-run MODE --stdin nowhere hello.wat
 gpu-run: --stdin nowhere: No such file or directory
 [1]
 
@@ -95,16 +98,15 @@ gpu-run: --seed takes a number, not "-1"; gpu-run --help lists the options
 [2]
 
 # Imports that there are none of.
-$ echo '(import "env" "f" (func)) (func (export "_start"))' > env.wat; gpu-run env.wat; gpu-run --instances 2 env.wat
-gpu-run: env.wat: unknown import env.f (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
+$ echo '(import "env" "f" (func)) (func (export "_start"))' > env.wat; gpu-run MODE env.wat
 gpu-run: env.wat: unknown import env.f (func); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
 [1]
 
-$ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run typo.wat
+$ echo '(import "wasi_snapshot_preview1" "fd_wriet" (func)) (func (export "_start"))' > typo.wat; gpu-run MODE typo.wat
 gpu-run: typo.wat: unknown import wasi_snapshot_preview1.fd_wriet (func); that module has no such function
 [1]
 
-$ echo '(import "env" "table" (table 1 funcref)) (func (export "_start"))' > table.wat; gpu-run table.wat
+$ echo '(import "env" "table" (table 1 funcref)) (func (export "_start"))' > table.wat; gpu-run MODE table.wat
 gpu-run: table.wat: unknown import env.table (table); the runtime offers wasi_snapshot_preview1, wasi_unstable, gpu, wasix_32v1 and wasi
 [1]
 
@@ -152,34 +154,30 @@ gpu-run: future.wasm: 0x4: unknown binary version: expected 1
 $ echo '(import "env" "memory" (memory 1 4 shared)) (func (export "pages") (result i32) memory.size)' > memory.wat; gpu-run --device cpu --invoke pages memory.wat
 1
 
-$ echo '(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32))) (func (export "_start"))' > type.wat; gpu-run type.wat
+$ echo '(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32))) (func (export "_start"))' > type.wat; gpu-run MODE type.wat
 gpu-run: type.wat: incompatible import type: expected (func (param i64) (result i32)), got (func (param i32) (result i32)) (import "wasi_snapshot_preview1" "fd_close")
 [1]
 
 # Modules that are no programs.
-$ echo '(func (export "f"))' > lib.wat; gpu-run lib.wat; gpu-run --instances 2 lib.wat
-gpu-run: lib.wat: no _start function, so it is not a program; --invoke NAME calls another function
+$ echo '(func (export "f"))' > lib.wat; gpu-run MODE lib.wat
 gpu-run: lib.wat: no _start function, so it is not a program; --invoke NAME calls another function
 [1]
 
-$ echo '(memory (export "_start") 1)' > not.wat; gpu-run not.wat; gpu-run --instances 2 not.wat
-gpu-run: not.wat: export "_start" is a memory, not a function
+$ echo '(memory (export "_start") 1)' > not.wat; gpu-run MODE not.wat
 gpu-run: not.wat: export "_start" is a memory, not a function
 [1]
 
-$ echo '(func (export "_start") (param i32))' > param.wat; gpu-run param.wat 1; gpu-run --instances 2 param.wat 1
-gpu-run: param.wat: _start takes 1 argument, got 0
+$ echo '(func (export "_start") (param i32))' > param.wat; gpu-run MODE param.wat 1
 gpu-run: param.wat: _start takes 1 argument, got 0
 [1]
 
 # Directories.
-$ gpu-run --dir nowhere hello.wat; gpu-run --dir-ro nowhere::/x hello.wat; gpu-run --instances 2 --dir nowhere hello.wat
+$ gpu-run MODE --dir nowhere hello.wat; gpu-run MODE --dir-ro nowhere::/x hello.wat
 gpu-run: hello.wat: --dir nowhere: cannot open the directory: no such file or directory
 gpu-run: hello.wat: --dir-ro nowhere::/x: cannot open the directory: no such file or directory
-gpu-run: hello.wat: --dir nowhere: cannot open the directory: no such file or directory
 [1]
 
-$ gpu-run --dir in.txt hello.wat
+$ gpu-run MODE --dir in.txt hello.wat
 gpu-run: hello.wat: --dir in.txt: cannot open the directory: not a directory
 [1]
 
@@ -188,7 +186,7 @@ gpu-run: hello.wat: --dir : not a path that a program can use
 gpu-run: hello.wat: --dir .::: not a path that a program can use
 [1]
 
-$ gpu-run --dir .::/a --dir-ro .::/a hello.wat
+$ gpu-run MODE --dir .::/a --dir-ro .::/a hello.wat
 gpu-run: hello.wat: --dir-ro .::/a: another directory has the same path in the program
 [1]
 
@@ -269,13 +267,12 @@ show.wat|piped
 gpu-run: job 2, show.wat
 gpu-run: process 0: exited with 6
 show.wat|input
-$ gpu-run --instances 2 --stdin . show.wat; gpu-run --stdin . show.wat
-gpu-run: --stdin .: is a directory, expected a file
+$ gpu-run MODE --stdin . show.wat
 gpu-run: --stdin .: is a directory, expected a file
 [1]
 
 # Messages that cannot be written do not change how a program ends.
-$ gpu-run --stdin in.txt show.wat 2> /dev/full > /dev/null; gpu-run --instances 2 --stdin in.txt show.wat 2> /dev/full > /dev/null
+$ gpu-run MODE(alone,many,resident) --stdin in.txt show.wat 2> /dev/full > /dev/null
 [6]
 
 # What a guest notes shows while it runs, however much it is.

@@ -1,7 +1,7 @@
 # --report: places that cannot be written, and runs that were none.
 $ echo '(func (export "_start"))' > m.wat
 
-$ gpu-run --report nowhere/r.json m.wat
+$ gpu-run MODE --report nowhere/r.json m.wat
 gpu-run: --report nowhere/r.json: No such file or directory
 [1]
 
@@ -9,7 +9,7 @@ $ gpu-run --report . m.wat
 gpu-run: --report .: Is a directory
 [1]
 
-$ gpu-run --report /dev/full m.wat
+$ gpu-run MODE --report /dev/full m.wat
 gpu-run: --report /dev/full: No space left on device
 [1]
 
@@ -22,7 +22,7 @@ $ gpu-run --report
 gpu-run: --report needs a value; gpu-run --help lists the options
 [2]
 
-$ echo kept > r.json; gpu-run --report r.json nowhere.wasm; cat r.json
+$ echo kept > r.json; gpu-run MODE --report r.json nowhere.wasm; cat r.json
 gpu-run: nowhere.wasm: No such file or directory
 kept
 

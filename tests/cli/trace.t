@@ -57,6 +57,21 @@ a line that is longer than what a trace keeps of it
 $ gpu-run --trace --dir d::/ t.wat 2> /dev/null | wc -l
 2
 
+# However it runs; of many and on a machine with the number of the process, in a map with how the input ended.
+$ gpu-run MODE --trace --dir d::/ t.wat 2>&1 > /dev/null | sed 's/^process [0-9]*: //; /line 1: exit 3/d'
+fd_write(1, "Hello.\0a", 1, 8) = success, 7
+fd_write(1, "a line that is longer than what "..., 1, 8) = success, 52
+fd_write(1, 0, 1, 8) = fault
+fd_close(99) = badf
+fd_seek(1, 0xffffffffffffffff, 0, 8) = spipe
+path_open(3, 1, "in.txt", 6, 0, 2, 0, 0, 8) = success, 4
+path_open(3, 1, "n.txt", 5, 0, 2, 0, 0, 8) = noent
+poll_oneoff(0x400, 0x800, 1, 8) = success, 1
+instance_id() = 0
+0
+debug_i32(0)
+proc_exit(3)
+
 # Of many, with the number of the process.
 $ gpu-run --trace --instances 2 t.wat 2>&1 | grep 'fd_close\|process [01]: [01]$' | sort
 process 0: 0

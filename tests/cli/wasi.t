@@ -120,6 +120,6 @@ $ gpu-run MODE --dir-ro in::/ unstable.wat
 0 4 1 5 0 4 1 5 
 0 1 7 
 
-$ echo '(import "wasi_unstable" "sock_accept" (func (param i32 i32 i32) (result i32))) (func (export "_start"))' > accept.wat; gpu-run accept.wat
+$ echo '(import "wasi_unstable" "sock_accept" (func (param i32 i32 i32) (result i32))) (func (export "_start"))' > accept.wat; gpu-run MODE accept.wat
 gpu-run: accept.wat: unknown import wasi_unstable.sock_accept (func); that module has no such function
 [1]
