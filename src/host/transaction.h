@@ -1,17 +1,18 @@
 // Changes a directory of the host as a whole: after a kill at any point, the next run that uses the
 // directory either finishes the change or undoes it, and never loses a file in between.
 //
-//   1. The folder `.gpu-run-transaction` is made in the directory and locked by flock. The lock goes
-//      with the process that holds it, so a folder that can be locked belongs to nobody alive.
+//   1. The folder `.gpu-run-transaction` is made in the directory and locked by flock. The lock
+//      goes with the process that holds it, so a folder that can be locked belongs to nobody
+//      alive.
 //   2. Whatever is new is written into the folder under a number: files, symbolic links, and new
 //      directories with all that is in them.
 //   3. The manifest lists what is to be done, a row for each name. It and all that was staged are
 //      synced; then it is renamed from `manifest.new` to `manifest`. From then on the change is
 //      finished, until then it is undone by emptying the folder.
-//   4. The rows are carried out in their order: new names are given, then old ones are removed, then
-//      those names are given that something of another kind had. A name is given by a rename, so a
-//      row is done exactly if what it stages is gone; carrying a row out again is harmless. One
-//      thread does all of it: the kernel has one lock for all renames between directories.
+//   4. The rows are carried out in their order: new names are given, then old ones are removed,
+//      then those names are given that something of another kind had. A name is given by a rename,
+//      so a row is done exactly if what it stages is gone; carrying a row out again is harmless.
+//      One thread does all of it: the kernel has one lock for all renames between directories.
 //   5. The changed directories are synced, then manifest and folder are removed.
 //
 // Each row says what its name is expected to lead to. Where it leads to something else, somebody
