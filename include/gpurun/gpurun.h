@@ -402,7 +402,8 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run_jobs(gpurun_device* device
                                                            gpurun_result** results);
 
 /** Shows `line` what a person may want to know and no result depends on, such as a damaged file of
- * the cache that was dropped: from all threads, one at a time. NULL: nobody, as at first. */
+ * the cache that was dropped: from all threads, one at a time. A fault of a process that another
+ * one started has its backtrace in more lines of the same text. NULL: nobody, as at first. */
 GPURUN_API void gpurun_set_notes(gpurun_line line, void* data);
 
 /** Whether machine code is still being made for GPURUN_TIER_AUTO, be it that nobody wants it any

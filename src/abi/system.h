@@ -254,18 +254,22 @@ struct DebugRecord {
     DebugKind kind;
     u64 value;  // text: its length, of which debug_text_bytes are kept at the most; call: its
                 // number
-    u8 text[debug_text_bytes];  // call: a TracedCall; ended: a ChildEnding
+    u8 text[debug_text_bytes];  // call: a TracedCall; ended: a FaultEnding
     u64 turn;                   // machines: its number + 1, once all of it is there
 };
 static_assert(sizeof(DebugRecord) == 128);
 
-// How a process ended that another had started: by a trap, or without fuel.
-struct ChildEnding {
-    u32 ending;   // Ending (abi/machine.h)
-    u32 code;     // trap
-    u32 trap_pc;  // position in the program's code
+// How a fault ended a process of a machine: a trap, or the end of its fuel.
+inline constexpr u32 max_fault_frames = 21;  // those further out are left out
+struct FaultEnding {
+    u32 ending;  // Ending (abi/machine.h)
+    u32 code;    // trap
     u32 program;
+    u32 is_child;  // 1: another process started it
+    u32 frame_count;
+    u32 positions[max_fault_frames];  // of its frames in the program's code, innermost first
 };
+static_assert(sizeof(FaultEnding) <= debug_text_bytes);
 
 // A system call that has ended. system_calls.def says which of its arguments lead to what.
 inline constexpr u32 traced_words = 14, traced_text_bytes = 32;

@@ -156,7 +156,7 @@ std::unique_ptr<gpurun_result> result_of(gpurun_machine& machine, const ProcessE
     if (process.ending == GPURUN_EXITED || process.ending == GPURUN_KILLED)
         process.exit_code = shell_code(ended.ending, ended.code);
     api::collect_message(message_of(ended), 0, *result);
-    if (ended.frame) result->frames[0] = {*ended.frame};
+    if (!ended.frames.empty()) result->frames[0] = ended.frames;
     result->seconds = 1e-9 * double(ended.ended - ended.started);
     result->launches = 0;
     std::shared_ptr<Captured> captured;

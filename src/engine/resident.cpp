@@ -531,7 +531,10 @@ Result<void> Resident::handle(const host::Message& message) {
             ending.ending = ended.ending;
             ending.code = ended.code;
             if (ended.ending == Ending::trapped || ended.ending == Ending::out_of_fuel) {
-                ending.frame = programs_[ended.program]->made.store->frame_at(ended.trap_pc);
+                auto positions = fault_positions_.extract(ended.pid);
+                ending.frames = frames_of(
+                    *programs_[ended.program],
+                    positions ? std::move(positions.mapped()) : std::vector<u32>{ended.trap_pc});
                 dumps_.faults++;
             }
             ending.started = ended.started;
@@ -558,17 +561,33 @@ Result<void> Resident::handle(const host::Message& message) {
     return {};
 }
 
+// Returns what is at positions of a program's code. The mutex is locked.
+std::vector<Frame> Resident::frames_of(const Loaded& program, const std::vector<u32>& positions) {
+    std::vector<Frame> frames;
+    for (u32 position : positions)
+        if (std::optional<Frame> frame = program.made.store->frame_at(position))
+            frames.push_back(std::move(*frame));
+    return frames;
+}
+
 // A child's fault is told like that of a process that the host started; its parent may not ask.
 Result<void> Resident::handle_record(const DebugRecord& record) {
     if (record.kind != DebugKind::ended) {
         if (run_.take_line) run_.take_line(to_string(record));
         return {};
     }
-    ChildEnding ended;
+    FaultEnding ended;
     std::memcpy(&ended, record.text, sizeof ended);
     std::lock_guard lock(mutex_);
     if (ended.program >= programs_.size())
         return host::damaged_mailbox("a program that there is not");
+    if (ended.frame_count > max_fault_frames)
+        return host::damaged_mailbox("more frames than a record has");
+    std::vector<u32> positions(ended.positions, ended.positions + ended.frame_count);
+    if (!ended.is_child) {
+        fault_positions_[record.process] = std::move(positions);
+        return {};
+    }
     dumps_.faults++;
     const Loaded& program = *programs_[ended.program];
     std::string text = format("%s, process %u: ", program.name.c_str(), record.process);
@@ -577,9 +596,17 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
     else
         text += "trap: " + std::string(ended.code == 0 ? "an exception that nothing caught"
                                                        : to_string(Trap(ended.code)));
-    if (std::optional<Frame> frame = program.made.store->frame_at(ended.trap_pc)) {
-        text += format(" in %s at 0x%x", frame->function.c_str(), frame->wasm_offset);
-        if (!frame->source.empty()) text += ", " + frame->source;
+    const std::vector<Frame> frames = frames_of(program, positions);
+    for (usize i = 0; i < frames.size(); i++) {
+        if (i == max_fault_frames - 1) {
+            text += "\n  ...";
+            break;
+        }
+        std::string line =
+            format("%4zu: %s (0x%x)", i, frames[i].function.c_str(), frames[i].wasm_offset);
+        if (!frames[i].source.empty()) line += " at " + frames[i].source;
+        std::ranges::replace(line, '\n', ' ');  // a module's names may have any characters
+        text += "\n" + line;
     }
     note(text);
     return {};

@@ -37,8 +37,8 @@ struct ProcessEnding {
     std::optional<wasi::Errno> refusal;  // it never began; then the rest is not there
     u32 pid = 0, program = 0;
     Ending ending = Ending::exited;
-    u32 code = 0;  // exit code, trap or signal
-    std::optional<Frame> frame;
+    u32 code = 0;                               // exit code, trap or signal
+    std::vector<Frame> frames;                  // of a fault, innermost first
     u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
 };
 
@@ -191,6 +191,7 @@ private:
     Result<void> handle(const host::Message& message);
     Result<void> handle_output(const host::Message& message);
     Result<void> handle_record(const DebugRecord& record);
+    std::vector<Frame> frames_of(const Loaded& program, const std::vector<u32>& positions);
     Result<void> handle_taken(const StreamBytes& taken);
     Result<void> bring_block(const BlockRequest& wanted);
     Result<void> sync_files();
@@ -273,6 +274,7 @@ private:
     std::map<u32, std::vector<u32>> unanswered_;  // requests, and their streams
     bool is_idle_ = true;
     DumpReport dumps_;
+    std::map<u32, std::vector<u32>> fault_positions_;  // by pid, until the host is told of its end
     std::map<u64, std::chrono::steady_clock::time_point> pongs_;
     u64 next_ping_ = 1;
     std::atomic<bool> is_stopping_ = false, is_stopped_ = false;

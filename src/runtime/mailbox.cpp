@@ -63,6 +63,7 @@ private:
         out_tail_ = load_mapped(&mailbox_.out_tail);
         out_head_ = load_mapped(&mailbox_.out_head);
         scratch_ = at_handle<u8>(p_, load_shared(&m_.header->scratch));
+        noted_ = load_relaxed(&system_of(p_).debug_count);
         make_queue(m_, m_.header->host_requests);
         // Of an earlier launch.
         for (u32 i = 0; i < max_host_streams; i++)
@@ -534,19 +535,31 @@ private:
         MachineHeader& header = *m_.header;
         u32 first = 0;
         if (lane_id() == 0) {
-            if (header.taken_host_zombies == 0) header.taken_host_zombies = take_host_zombies(m_);
+            if (header.taken_host_zombies == 0) {
+                header.taken_host_zombies = take_host_zombies(m_);
+                if (header.taken_host_zombies != 0)
+                    noted_ = load_relaxed(&system_of(p_).debug_count);
+            }
             first = header.taken_host_zombies;
         }
         return shuffle(first, 0) != 0;
+    }
+
+    // Returns true if records are to be sent that processes left before they came to be zombies.
+    bool is_behind_records() {
+        const SystemHeader& system = system_of(p_);
+        return shuffle(lane_id() == 0 && load_relaxed(&system.debug_taken) < noted_ ? 1u : 0u, 0) !=
+               0;
     }
 
     bool send_zombies() {
         bool sent = false;
         for (u32 i = 0; i < messages_a_turn && has_zombies(); i++, sent = true) {
             pulse_.get_on();
-            // What it wrote comes first.
+            // What it wrote comes first, and so does the record of what ended it.
             send_streams();
-            if (has_output_ || !has_room(sizeof(EndedProcess))) break;
+            if (is_behind_records()) send_records();
+            if (has_output_ || is_behind_records() || !has_room(sizeof(EndedProcess))) break;
             u32 index = 0;
             if (lane_id() == 0) {
                 index = m_.header->taken_host_zombies - 1;
@@ -676,6 +689,7 @@ private:
     // The same on all lanes.
     u64 in_head_ = 0, out_tail_ = 0, out_head_ = 0;
     u64 seen_waits_ = 0, last_earned_ = 0, last_stats_ = 0;
+    u64 noted_ = 0;  // lane 0: records that there were when the zombies were taken
     u32 streams_ = 0, idle_ = 0, bells_ = most_bells;
     bool has_news_ = false, must_ring_ = false, is_urgent_ = false, has_output_ = true;
     bool is_broken_ = false, has_told_broken_ = false;

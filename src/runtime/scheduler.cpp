@@ -320,22 +320,33 @@ bool park_in_call(const Machine& m, const Lane& lane) {
 
 // ---- ends --------------------------------------------------------------------------
 
-// Keeps where a process of the caller's task was when a fault ended it. The host learns of a
-// child's by a record, since only its parent is told how it ended.
+// Keeps where a process of the caller's task was when a fault ended it. The host learns by a record
+// which frames led there, and that a child ended so: otherwise only its parent is told. The stack
+// has been saved.
 [[gnu::noinline]] void note_fault(const Machine& m, const Lane& lane, Ending ending, u32 code) {
+    constexpr u32 max_records = 4 * max_fault_frames;  // handlers have some of them
     ProcessEntry& process = process_of(m, lane);
-    process.trap_pc = lane.p.words[lane.thread + thread_pc];
-    if (load_relaxed(&process.parent) == host_parent || system_of(lane.p).debug_capacity == 0)
-        return;
-    note_ending(lane.p, process.pid, {u32(ending), code, process.trap_pc, process.program});
+    const u32* words = lane.p.words;
+    process.trap_pc = words[lane.thread + thread_pc];
+    if (system_of(lane.p).debug_capacity == 0) return;
+    const bool is_child = load_relaxed(&process.parent) != host_parent;
+    FaultEnding fault{u32(ending), code, process.program, is_child, 1, {process.trap_pc}};
+    const u32 first = words[lane.thread + thread_rp], end = words[lane.thread + thread_stack_end];
+    for (u32 i = 0, at = first; i < max_records && at < end && fault.frame_count < max_fault_frames;
+         i++, at += record_words) {
+        const u32 position = words[at + record_pc];
+        if (!(position & handler_bit) && position > ret_position)
+            fault.positions[fault.frame_count++] = position - 1;
+    }
+    note_ending(lane.p, process.pid, fault);
 }
 
-// Returns true if the host wants to see what a task leaves that ends in this state.
-bool may_be_shown(const Machine& m, ThreadState state) {
+// Returns true for the states of a thread whose own fault ended it.
+bool is_fault(ThreadState state) {
     switch (state) {
         case ThreadState::trapped:
         case ThreadState::uncaught:
-        case ThreadState::out_of_fuel: return m.header->shows_faults != 0;
+        case ThreadState::out_of_fuel: return true;
         default: return false;
     }
 }
@@ -371,7 +382,8 @@ bool has_ended(const Machine& m, const Lane& lane, ThreadState state, TaskEnd& f
         default: return is_ending(process);
     }
 }
-// Nobody but the host looks at its stack again.
+// Returns true for the states of a thread that does not run again. Its stack is looked at only if a
+// fault ended it.
 bool is_end(ThreadState state) {
     switch (state) {
         case ThreadState::finished:
@@ -388,7 +400,7 @@ bool is_end(ThreadState state) {
 void settle(const Machine& m, const Lane& lane, ThreadState state, EndedTasks& ended) {
     TaskEnd found;
     if (has_ended(m, lane, state, found)) {
-        if (!found.is_fault || !may_be_shown(m, state))
+        if (!found.is_fault || m.header->shows_faults == 0)
             return end_task(m, lane.task, found.is_alone, ended);
         // It ends when it comes back, like all whose process has ended meanwhile.
         call_state(lane.p)->request = Request::show;
@@ -731,8 +743,7 @@ private:
         if (ballot(leaves) == 0) return;
         u32 grower = 0;  // task + 1
         if (leaves) {
-            if (!is_end(state) || may_be_shown(m_, state))
-                save_stack(m_, lane_, m_.program(program_).info);
+            if (!is_end(state) || is_fault(state)) save_stack(m_, lane_, m_.program(program_).info);
             fetch_add(&process_of(m_, lane_).time_used, clock_ns() - lane_.since);
         }
         one_after_another(leaves, [&](EndedTasks& ended) {

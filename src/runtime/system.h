@@ -217,8 +217,8 @@ struct NewRecord {
 };
 NewRecord new_debug_record(const Call& call);
 void finish_record(const NewRecord& record);
-// Leaves a record of how a process of a machine ended that another had started.
-[[maybe_unused]] void note_ending(const Process& p, u32 pid, const ChildEnding& ending);
+// Leaves a record of how a fault ended a process of a machine.
+[[maybe_unused]] void note_ending(const Process& p, u32 pid, const FaultEnding& ending);
 // For those of one call. Without it, what a live process leaves waits for the host to take some.
 bool has_room_for_records(const Call& call);
 // Notes a call that has ended, with the first word of its arguments as it was.

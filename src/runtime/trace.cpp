@@ -69,7 +69,7 @@ bool has_room_for_records(const Call& call) {
     return count == 0 || count + most <= system.debug_capacity;
 }
 
-void note_ending(const Process& p, u32 pid, const ChildEnding& ending) {
+void note_ending(const Process& p, u32 pid, const FaultEnding& ending) {
     NewRecord record;
     record.at = take_place(p, record.turn);
     if (record.at == nullptr) return;

@@ -290,8 +290,9 @@ TEST(Machine, FaultsHaveAPlace) {
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->result[0].ending(), GPURUN_TRAPPED);
     EXPECT_EQ(ended->result[0].message(), "integer divide by zero");
-    ASSERT_EQ(ended->result[0].frames().size(), 1u);
+    ASSERT_EQ(ended->result[0].frames().size(), 2u);
     EXPECT_EQ(ended->result[0].frames()[0].function, "divide");
+    EXPECT_EQ(ended->result[0].frames()[1].function, "_start");
 }
 
 class Dumps : public testing::Test {

@@ -103,26 +103,59 @@ $ cat > parent.wat <<'END'
 > END
 > echo '(module (func $f unreachable) (func (export "_start") (call $f)))' > trap.wat
 > gpu-run --device cpu --tier interp --program child=trap.wat --resident parent.wat
-gpu-run: child, process 16386: trap: unreachable in f at 0x24
+gpu-run: child, process 16386: trap: unreachable
+   0: f (0x24)
+   1: _start (0x28)
 $ gpu-run MODE(resident) --device cpu --program child=trap.wat parent.wat
 $ gpu-run --resident --device cpu --fuel 1000 --program child=<(echo '(module (func (export "_start") (loop (br 0))))') parent.wat
-gpu-run: child, process 16386: out of fuel in _start at 0x25
+gpu-run: child, process 16386: out of fuel
+   0: _start (0x25)
+$ gpu-run MODE(alone,resident) --device cpu trap.wat
+gpu-run: trap.wat: trap: unreachable
+   0: f (0x24)
+   1: _start (0x28)
+[134]
+
+# Of a deep stack twenty frames are told, however it runs and whoever started it.
+$ cat > deep.wat <<'END'
+> (module
+>   (func $deep (block $h (try_table (catch_all $h) (call $deep)) (return)) (call $deep))
+>   (func (export "_start") (call $deep)))
+> END
+> gpu-run MODE(alone,resident) --device cpu deep.wat 2>&1 | tail -4
+  17: deep (0x2b)
+  18: deep (0x2b)
+  19: deep (0x2b)
+  ...
+$ for tier in interp native; do
+>   gpu-run --resident --device cpu --tier $tier --program child=deep.wat parent.wat 2>&1 | sed '2,19d'; done
+gpu-run: child, process 16386: trap: call stack exhausted
+  18: deep (0x2b)
+  19: deep (0x2b)
+  ...
+gpu-run: child, process 16386: trap: call stack exhausted
+  18: deep (0x2b)
+  19: deep (0x2b)
+  ...
 
 # System calls of a machine's processes are traced as those of others.
 $ gpu-run --resident --device cpu --trace --program child=trap.wat parent.wat
 process 16385: spawn("child", 5, 0, 6, 0, 0, 0, 0xffffffff, 64) = 0
-gpu-run: child, process 16386: trap: unreachable in f at 0x24
+gpu-run: child, process 16386: trap: unreachable
+   0: f (0x24)
+   1: _start (0x28)
 process 16385: wait(0xffffffff, 0, 64, 128) = 0
 
 # Who has waited goes before those who never yield. Beside a thousand of these, 20 children one after another take less
 # time than it takes until one of the thousand has its turn again: one more of them is told that time, and ends when it
-# has waited longer for its turn.
+# has waited longer for its turn. Where there are lanes for all of them it would wait for ever: an argument leaves it out.
 $ cat > spawner.wat <<'END'
 > (module
 >   (import "gpu" "spawn" (func $spawn (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
 >   (import "gpu" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
 >   (import "gpu" "kill" (func $kill (param i32 i32) (result i32)))
 >   (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
 >   (memory (export "memory") 1)
 >   (data (i32.const 0) "hog\00")
 >   (data (i32.const 32) "nop\00")
@@ -151,14 +184,15 @@ $ cat > spawner.wat <<'END'
 >         (i32.add (i32.const 97) (i32.and (i32.wrap_i64 (local.get $taken)) (i32.const 15))))
 >       (local.set $taken (i64.shr_u (local.get $taken) (i64.const 4)))
 >       (br_if $letters (i32.gt_u (local.get $i) (i32.const 1))))
->     (call $start (i32.const 0) (i32.const 24) (i32.const 64))
->     (call $finish (i32.const 64))
+>     (drop (call $sizes (i32.const 264) (i32.const 268)))
+>     (if (i32.eq (i32.load (i32.const 264)) (i32.const 1))
+>       (then (call $start (i32.const 0) (i32.const 24) (i32.const 64)) (call $finish (i32.const 64))))
 >     (local.set $i (i32.const 0))
 >     (loop $kills
 >       (drop (call $kill (i32.load offset=1024 (i32.shl (local.get $i) (i32.const 2))) (i32.const 9)))
 >       (br_if $kills (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))))
 > END
-> cat > hog.wat <<'END'
+$ cat > hog.wat <<'END'
 > (module
 >   (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
 >   (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))

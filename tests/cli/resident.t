@@ -33,6 +33,7 @@ $ cat > ends.wat <<'END'
 $ gpu-run --resident --device cpu ends.wat 1
 gpu-run: ends.wat: trap: unreachable
    0: trap (0xa6)
+   1: _start (0xcd)
 [134]
 $ gpu-run --resident --device cpu ends.wat 1 2
 [137]

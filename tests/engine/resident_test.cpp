@@ -571,6 +571,14 @@ TEST(Resident, WhatTheMachineRefusesIsAnEnding) {
     EXPECT_TRUE(*(*made)->wait_idle(soon()));
 }
 
+DebugRecord record_of(u32 process, const FaultEnding& fault) {
+    DebugRecord record{};
+    record.process = process;
+    record.kind = DebugKind::ended;
+    std::memcpy(record.text, &fault, sizeof fault);
+    return record;
+}
+
 // Whatever a device says that cannot be ends the machine, and nothing else.
 TEST(Resident, LiesAreErrors) {
     const std::function<void(Peer&)> lies[] = {
@@ -585,6 +593,13 @@ TEST(Resident, LiesAreErrors) {
         [](Peer& peer) { peer.send(MessageKind::spawn, SpawnRequest{}); },
         [](Peer& peer) { peer.send(MessageKind(500), Ping{}); },
         [](Peer& peer) { peer.send(MessageKind::broken, Ping{}); },
+        [](Peer& peer) {
+            const FaultEnding fault{u32(Ending::trapped), 1, 0, 1, max_fault_frames + 1, {}};
+            peer.send(MessageKind::record, record_of(1, fault));
+        },
+        [](Peer& peer) {
+            peer.send(MessageKind::record, record_of(1, {u32(Ending::trapped), 1, 77, 1, 1, {}}));
+        },
     };
     for (const auto& lie : lies) {
         FakeDevice device([&](Peer& peer, MessageKind kind, const std::string& payload) {
@@ -602,7 +617,7 @@ TEST(Resident, LiesAreErrors) {
     }
 }
 
-// A trap position or a block that is not there is an answer, not an end.
+// A trap's position, those of its frames, or a block that is not there is an answer, not an end.
 TEST(Resident, NumbersAreChecked) {
     std::string answer;
     std::atomic<bool> has_answer = false;
@@ -611,6 +626,8 @@ TEST(Resident, NumbersAreChecked) {
             const auto request = as<SpawnRequest>(payload);
             peer.send(MessageKind::spawned, SpawnAnswer{request.request, 0, 1, 0});
             peer.send(MessageKind::want_block, BlockRequest{5, 0xfffffff0, 12});
+            const FaultEnding fault{u32(Ending::trapped), 99999, 0, 0, 2, {0xffffffff, 0x7ffffff0}};
+            peer.send(MessageKind::record, record_of(1, fault));
             peer.send(MessageKind::ended, EndedProcess{request.request, 1, Ending::trapped, 99999,
                                                        0xffffffff, 0, 0, 0, 0});
             return true;
@@ -627,7 +644,7 @@ TEST(Resident, NumbersAreChecked) {
     ASSERT_TRUE((*made)->spawn(program, {}));
     auto ended = (*made)->next_ending(soon());
     ASSERT_TRUE(ended && *ended);
-    EXPECT_FALSE((*ended)->frame);
+    EXPECT_TRUE((*ended)->frames.empty());
     const auto end = soon();
     while (!has_answer && steady_clock::now() < *end) std::this_thread::yield();
     EXPECT_NE(as<BlockAnswer>(answer).error, 0u);

@@ -253,7 +253,9 @@ void leave_record(Mailed& s, u32 i, u32 code) {
         return has;
     };
     while (!has_room()) pause();
-    note_ending(s.m.process_of(i), s.m.processes[i].pid, {u32(Ending::trapped), code, code, code});
+    FaultEnding ending{u32(Ending::trapped), code, code, 1, 1, {code}};
+    ending.positions[max_fault_frames - 1] = code;
+    note_ending(s.m.process_of(i), s.m.processes[i].pid, ending);
 }
 // The last one to be done parks the machine, behind the records of all.
 template <u32 processes>
@@ -272,11 +274,11 @@ u32 sent_records(Mailed& s) {
         if (next.state == RingState::empty) return count;
         REQUIRE(next.state == RingState::message && next.what.kind == MessageKind::record);
         DebugRecord record;
-        ChildEnding ended;
+        FaultEnding ended;
         std::memcpy(&record, s.box.out_ring + next.at, sizeof record);
         std::memcpy(&ended, record.text, sizeof ended);
         REQUIRE(record.kind == DebugKind::ended && record.turn == count + 1);
-        REQUIRE(ended.trap_pc == ended.code && ended.program == ended.code);
+        REQUIRE(ended.positions[max_fault_frames - 1] == ended.code && ended.program == ended.code);
         const u32 process = record.process - SmallMachine::entries;
         REQUIRE(process < SmallMachine::entries && ended.code == ++last[process]);
         head = next.head;
@@ -321,6 +323,36 @@ EXPLORING_TEST(Mailbox, BringsRecords) {
                                [](Mailed& s) {
                                    REQUIRE(s.m.system.debug_dropped <= 1);
                                    REQUIRE(sent_records(s) + s.m.system.debug_dropped == 2);
+                               },
+                           .watched = offsetof(Mailed, node)},
+          interrupted(1), {.preemptions = 1});
+}
+// What ended a process of the host comes before the news that it ended.
+EXPLORING_TEST(Mailbox, RecordsComeBeforeTheEnd) {
+    check("a process of the host leaves a record and ends, interrupted once",
+          Scenario<Mailed>{.begin =
+                               [](Mailed& s) {
+                                   begin_records(s, 2);
+                                   s.m.header.alive = 1;
+                                   s.m.processes[2].parent = host_parent;
+                               },
+                           .actors = {serve,
+                                      [](Mailed& s) {
+                                          leave_record(s, 2, 1);
+                                          s.m.end(2, 5);
+                                          store_mapped(&s.box.stop, u32{stop_park});
+                                      }},
+                           .at_end =
+                               [](Mailed& s) {
+                                   std::vector<MessageKind> kinds;
+                                   for (u64 head = 0;;) {
+                                       const RingNext next = s.next(head, s.box.out_tail);
+                                       if (next.state == RingState::empty) break;
+                                       kinds.push_back(next.what.kind);
+                                       head = next.head;
+                                   }
+                                   REQUIRE(kinds.size() >= 2 && kinds[0] == MessageKind::record &&
+                                           kinds[1] == MessageKind::ended);
                                },
                            .watched = offsetof(Mailed, node)},
           interrupted(1), {.preemptions = 1});

@@ -428,7 +428,7 @@ private:
 
 int run_command(int argc, char** argv) {
     hold_standard_streams();
-    gpurun_set_notes([](void*, const char* line) { note(line); }, nullptr);
+    gpurun_set_notes([](void*, const char* text) { note_lines(text); }, nullptr);
     return CommandLine().run(argc, argv);
 }
 

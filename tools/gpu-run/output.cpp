@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -96,6 +97,14 @@ void note(std::string_view message, Tone tone) {
 
 void note_more(std::string_view line, Tone tone) {
     if (!style.is_quiet) say_more(line, tone);
+}
+
+void note_lines(std::string_view text) {
+    for (bool is_first = true; is_first || !text.empty(); is_first = false) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        is_first ? note(line) : note_more(line);
+    }
 }
 
 int input_error(std::string_view message) {

@@ -35,6 +35,7 @@ void say_more(std::string_view line, Tone tone = Tone::plain);  // below it, wit
 // The same for what --quiet leaves out.
 void note(std::string_view message, Tone tone = Tone::plain);
 void note_more(std::string_view line, Tone tone = Tone::plain);
+void note_lines(std::string_view text);     // note() of the first line, note_more() of the others
 int input_error(std::string_view message);  // says it, returns exit_input
 int usage_error(std::string_view message);  // says it, returns exit_usage
 
