@@ -33,10 +33,14 @@ inline constexpr u32 native_most_handlers = 255;                   // in the int
 // GPUs is modules of its own, apart from the runtime's; native_image_name is a kernel in each that
 // writes the addresses of its pieces' `enter`, and calls all of them if it is given nowhere to
 // write to: so the linker knows what it takes to run them. native_table_name are the addresses of
-// the wasm module's functions; of those in other modules they are 0 until these are loaded too.
+// the wasm module's functions; of those in other modules they are 0 until these are loaded too. On
+// the CPU each piece is loaded by itself: native_own_table_name are the addresses of its functions,
+// which the loader writes into a native_table_name that it has for all pieces. There it is 0 for
+// those that are not loaded: whoever calls one leaves.
 inline constexpr const char* native_enter_name = "gpurun_native_enter";
 inline constexpr const char* native_image_name = "gpurun_native_image";
 inline constexpr const char* native_table_name = "gpurun_functions";
+inline constexpr const char* native_own_table_name = "gpurun_own_functions";
 
 // ---- what kernels are told ---------------------------------------------------------
 

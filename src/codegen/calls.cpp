@@ -26,8 +26,11 @@ llvm::Value* FunctionBuilder::from_table(Value* func) {
 }
 
 llvm::Value* FunctionBuilder::callee(u32 func) {
-    return program_.group_of[func] == piece_.group() ? piece_.function(func)
-                                                     : from_table(number(func));
+    if (piece_.sees(func)) return piece_.function(func);
+    Value* found = from_table(number(func));
+    // One that is not there yet is for the interpreter.
+    if (!piece_.target().is_apart()) leave_if(b_.CreateIsNull(found), NativeStatus::interpret);
+    return found;
 }
 
 void FunctionBuilder::build_call(CodeOp op) {

@@ -23,8 +23,9 @@ namespace gpurun::codegen {
 struct Image {
     struct Piece {
         std::vector<u8> object;
-        std::string enter;         // the function that enters it, by number
-        std::vector<u32> entries;  // number -> position, relative to the module's code
+        std::string enter;           // the function that enters it, by number
+        std::vector<u32> entries;    // number -> position, relative to the module's code
+        std::vector<u32> functions;  // that it has, in ascending order
     };
     std::vector<Piece> pieces;
     // For GPUs so many pieces after another are a group, which is assembled and loaded by itself:
@@ -36,6 +37,8 @@ struct Image {
         return std::span(pieces).subspan(first, std::min(group_pieces, pieces.size() - first));
     }
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
+    u32 missing = 0;                     // that may be compiled yet
+    u32 all_functions = 0;               // of the module, with those that it imports
     // What it took to make, in seconds of all threads together. Not kept.
     struct Times {
         double build = 0, optimise = 0, emit = 0;  // LLVM's IR, that made better, machine code
@@ -60,10 +63,28 @@ struct Options {
     bool is_nice = false;  // threads leave the cores to others, from then on
     // Asked before each piece, by any thread: then it ends with an Error.
     std::function<bool()> is_cancelled = {};
+    // Told by any thread after each piece: how many are done of how many.
+    std::function<void(usize, usize)> has_progress = {};
 };
 
+// Compiles all functions of a module but those that `begun` has, which becomes part of the result.
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
-                      const Options& options);
+                      const Options& options, Image begun = {});
+
+// Compiles functions of a module for the host as somebody asks for them. Several threads may do so
+// at once.
+class Compiler {
+public:
+    // `module` and `code` outlive it.
+    static std::unique_ptr<const Compiler> make(const wasm::Module& module,
+                                                const translate::Code& code);
+    virtual ~Compiler() = default;
+    // Returns false if the function stays in the interpreter.
+    virtual bool can_compile(u32 func) const = 0;
+    // Compiles functions that it can compile, in ascending order, into a piece.
+    virtual Result<Image::Piece> compile(std::span<const u32> functions,
+                                         Image::Times& seconds) const = 0;
+};
 // What images depend on beside module and options: the CPU if it is for one, and how we compile.
 std::string target_key(Target target, const std::string& cpu = "");
 // CPUs as in Options: this machine's; one that machines of its kind have had for years; and what
@@ -78,7 +99,7 @@ Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words);
 // What LLVM makes of it, before optimisation: text, a module a piece.
 Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code, Target target);
 
-// An image in memory, ready to run. Its code is gone when this is.
+// Pieces of an image in memory, ready to run. Their code is gone when this is.
 class LoadedImage {
 public:
     struct Symbol {
@@ -91,9 +112,12 @@ public:
         u32 number;
     };
     virtual ~LoadedImage() = default;
-    virtual std::span<const Entry> entries() const = 0;
+    // Links a piece, so that those that are loaded can call it, and returns where it can be
+    // entered. Any thread may do so, while others run what is there.
+    virtual Result<std::vector<Entry>> add(const Image::Piece& piece) = 0;
 };
-Result<std::shared_ptr<const LoadedImage>> load(const Image& image,
-                                                std::span<const LoadedImage::Symbol> symbols);
+// An image without pieces. `functions` is how many the module has, with those that it imports.
+std::shared_ptr<LoadedImage> make_loaded_image(u32 functions,
+                                               std::span<const LoadedImage::Symbol> symbols);
 
 }  // namespace gpurun::codegen

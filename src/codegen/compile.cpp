@@ -44,24 +44,47 @@ constexpr int niceness = 5;
 
 std::string enter_name(usize piece) { return format("%s_%zu", native_enter_name, piece); }
 
+// The functions of each piece; those that stay in the interpreter and those that `done` says are
+// left out.
+std::vector<std::vector<u32>> pieces_of(const Program& program, const Implementation& target,
+                                        const std::vector<bool>& done) {
+    std::vector<std::vector<u32>> pieces;
+    for (const Program::Range& range : program.pieces) {
+        std::vector<u32> functions;
+        for (u32 func = range.first; func < range.end; func++)
+            if (program.is_compiled[func] && !done[func]) functions.push_back(func);
+        // On GPUs the number of a piece says which group it is of.
+        if (!functions.empty() || target.is_apart()) pieces.push_back(std::move(functions));
+    }
+    return pieces;
+}
+
 u32 group_of_piece(const Program& program, usize piece) {
     return program.group_of[program.pieces[piece].first];
 }
 
-void fill(Piece& piece, usize number) {
-    const Program& program = piece.program();
-    const Program::Range& range = program.pieces[number];
-    for (u32 func = range.first; func < range.end; func++)
-        if (program.is_compiled[func]) piece.add(func);
-    const bool is_first = number == 0 || group_of_piece(program, number - 1) != piece.group();
-    if (is_first) piece.add_table();
-    piece.finish(enter_name(number));
-    if (!is_first || !piece.target().is_apart()) return;
-    std::vector<std::string> names;
-    for (usize i = number; i < program.pieces.size() && group_of_piece(program, i) == piece.group();
-         i++)
-        names.push_back(enter_name(i));
-    piece.add_image_kernel(names);
+// What is known of a piece beside its functions.
+struct Place {
+    usize number = 0;  // among the pieces of the image
+    u32 group = 0;
+    std::vector<std::string> image_kernel;  // enters, if it has the group's kernel
+    bool has_table = true;
+
+    Place(const Program& program, const Implementation& target, usize piece) : number(piece) {
+        if (!target.is_apart()) return;
+        group = group_of_piece(program, piece);
+        has_table = piece == 0 || group_of_piece(program, piece - 1) != group;
+        if (!has_table) return;
+        for (usize i = piece; i < program.pieces.size() && group_of_piece(program, i) == group; i++)
+            image_kernel.push_back(enter_name(i));
+    }
+};
+
+void fill(Piece& piece, std::span<const u32> functions, const Place& place) {
+    for (u32 func : functions) piece.add(func);
+    if (place.has_table) piece.add_table();
+    piece.finish(enter_name(place.number));
+    if (!place.image_kernel.empty()) piece.add_image_kernel(place.image_kernel);
 }
 
 // The runtime's functions are as good as they get.
@@ -150,32 +173,61 @@ void verify(Piece& piece, usize number) {
 }
 
 Result<Image::Piece> compile_piece(const Program& program, const Implementation& target,
-                                   usize number, bool is_text, Image::Times& seconds) {
+                                   std::span<const u32> functions, const Place& place, bool is_text,
+                                   Image::Times& seconds) {
     auto since = std::chrono::steady_clock::now();
     std::unique_ptr<llvm::TargetMachine> machine = TRY(target.make_machine());
-    Piece piece(program, target, group_of_piece(program, number));
-    fill(piece, number);
+    Piece piece(program, target, place.group, functions);
+    fill(piece, functions, place);
     llvm::Module& module = piece.module();
     set_machine(module, *machine);
-    verify(piece, number);
+    verify(piece, place.number);
     seconds.build += lap(since);
     optimise(piece, *machine);
 #ifndef NDEBUG
-    verify(piece, number);  // some of the passes are ours
+    verify(piece, place.number);  // some of the passes are ours
 #endif
     seconds.optimise += lap(since);
     Image::Piece made;
     made.object = target.amended(TRY(emit(module, *machine, is_text || target.is_apart())));
     seconds.emit += lap(since);
-    made.enter = enter_name(number);
+    made.enter = enter_name(place.number);
     made.entries = piece.entries();
+    made.functions.assign(functions.begin(), functions.end());
     return made;
 }
 
+// Threads that compile are beside others that have something better to do.
+void be_nice() { setpriority(PRIO_PROCESS, id_t(gettid()), niceness); }
+
+class HostCompiler final : public Compiler {
+public:
+    HostCompiler(const wasm::Module& module, const translate::Code& code)
+        : program_(module, code, false) {}
+    bool can_compile(u32 func) const override { return program_.is_compiled[func]; }
+    Result<Image::Piece> compile(std::span<const u32> functions,
+                                 Image::Times& seconds) const override {
+        be_nice();
+        const Implementation& target = host_target();
+        return in_llvm([&] {
+            return compile_piece(program_, target, functions, Place(program_, target, 0), false,
+                                 seconds);
+        });
+    }
+
+private:
+    const Program program_;
+};
+
 }  // namespace
 
+std::unique_ptr<const Compiler> Compiler::make(const wasm::Module& module,
+                                               const translate::Code& code) {
+    return std::make_unique<HostCompiler>(module, code);
+}
+
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,
-                      const Options& options) {
+                      const Options& options, Image begun) {
     const Program program(module, code, options.target != Target::host);
     std::unique_ptr<const Implementation> other_cpu;
     if (options.target == Target::host && !options.cpu.empty()) {
@@ -183,23 +235,30 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
         other_cpu = make_host_target(options.cpu);
     }
     const Implementation& target = other_cpu ? *other_cpu : target_of(options.target);
-    const usize count = program.pieces.size();
+    std::vector<bool> done(module.funcs.size());
+    for (const Image::Piece& piece : begun.pieces)
+        for (u32 func : piece.functions) done[func] = true;
+    const std::vector<std::vector<u32>> pieces = pieces_of(program, target, done);
+    const usize count = pieces.size();
     std::vector<std::optional<Result<Image::Piece>>> made(count);
     std::vector<Image::Times> times(count);
-    std::atomic<usize> next = 0;
+    std::atomic<usize> next = 0, ready = 0;
     auto work = [&](u32) {
-        if (options.is_nice) setpriority(PRIO_PROCESS, id_t(gettid()), niceness);
+        if (options.is_nice) be_nice();
         for (usize i; (i = next.fetch_add(1)) < count;) {
             if (options.is_cancelled && options.is_cancelled()) return;
-            made[i] = in_llvm(
-                [&] { return compile_piece(program, target, i, options.is_text, times[i]); });
+            made[i] = in_llvm([&] {
+                return compile_piece(program, target, pieces[i], Place(program, target, i),
+                                     options.is_text, times[i]);
+            });
+            if (options.has_progress) options.has_progress(++ready, count);
         }
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     share_work(u32(std::min(most, count)), work);
 
-    Image image;
+    Image image = std::move(begun);
     for (std::optional<Result<Image::Piece>>& piece : made) {
         if (!piece) return Error{"nobody wants the machine code any more"};
         image.pieces.push_back(TRY(std::move(*piece)));
@@ -209,8 +268,10 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
         image.seconds.optimise += piece.optimise;
         image.seconds.emit += piece.emit;
     }
+    image.functions = image.interpreted = image.missing = 0;
     for (u32 func = module.imported_funcs; func < module.funcs.size(); func++)
         (program.is_compiled[func] ? image.functions : image.interpreted)++;
+    image.all_functions = u32(module.funcs.size());
     return image;
 }
 
@@ -219,9 +280,11 @@ Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& c
     const Program program(module, code, wanted != Target::host);
     const Implementation& target = target_of(wanted);
     std::string text;
-    for (usize i = 0; i < program.pieces.size(); i++) {
-        Piece piece(program, target, group_of_piece(program, i));
-        fill(piece, i);
+    const auto pieces = pieces_of(program, target, std::vector<bool>(module.funcs.size()));
+    for (usize i = 0; i < pieces.size(); i++) {
+        const Place place(program, target, i);
+        Piece piece(program, target, place.group, pieces[i]);
+        fill(piece, pieces[i], place);
         llvm::raw_string_ostream out(text);
         piece.module().print(out, nullptr);
     }

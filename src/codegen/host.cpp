@@ -1,27 +1,27 @@
-// The CPU as a target, and images in its memory: linked by ORC, with the runtime's functions alone.
+// The CPU as a target, and images in its memory: linked by JITLink, piece by piece, with the
+// runtime's functions alone.
 #include <codegen_hash.h>
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <deque>
 #include <mutex>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
+#include "abi/native.h"
 #include "codegen/codegen.h"
 #include "codegen/target.h"
 
 #include <llvm/Config/llvm-config.h>
-#include <llvm/ExecutionEngine/Orc/AbsoluteSymbols.h>
-#include <llvm/ExecutionEngine/Orc/MapperJITLinkMemoryManager.h>
-#include <llvm/ExecutionEngine/Orc/MemoryMapper.h>
-#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
-#include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
-#include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/SymbolStringPool.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Process.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/Triple.h>
@@ -114,90 +114,116 @@ constexpr const char* library_functions[] = {
     "memcpy", "memmove", "memset", "ceil",      "ceilf",      "floor",     "floorf",    "trunc",
     "truncf", "rint",    "rintf",  "nearbyint", "nearbyintf", "roundeven", "roundevenf"};
 
-// Runs ORC's tasks in the thread that waits for them, one after another. ORC's own dispatcher
-// starts a thread for each, which nothing can be done about if there is none; its other one runs a
-// task inside the task that wants it, so that many pieces take much stack.
-class TaskQueue final : public llvm::orc::TaskDispatcher {
+namespace jit = llvm::jitlink;
+
+// What comes of linking one object. JITLink owns the context that it reports to, and is done with
+// it when link() returns.
+struct Linked {
+    const void *enter = nullptr, *own_functions = nullptr;
+    jit::JITLinkMemoryManager::FinalizedAlloc memory;
+    std::string problem;
+};
+
+using Addresses = std::unordered_map<std::string, llvm::orc::ExecutorAddr>;
+
+class LinkContext final : public jit::JITLinkContext {
 public:
-    void dispatch(std::unique_ptr<llvm::orc::Task> task) override {
-        tasks_.push_back(std::move(task));
-        if (std::exchange(is_running_, true)) return;
-        for (; !tasks_.empty(); tasks_.pop_front()) tasks_.front()->run();
-        is_running_ = false;
+    LinkContext(jit::JITLinkMemoryManager& memory, const Addresses& known, const std::string& enter,
+                Linked& linked)
+        : JITLinkContext(nullptr), memory_(memory), known_(known), enter_(enter), linked_(linked) {}
+
+    jit::JITLinkMemoryManager& getMemoryManager() override { return memory_; }
+    void notifyFailed(llvm::Error e) override { linked_.problem = llvm::toString(std::move(e)); }
+    void lookup(const LookupMap& symbols,
+                std::unique_ptr<jit::JITLinkAsyncLookupContinuation> go_on) override {
+        jit::AsyncLookupResult found;
+        for (const auto& [name, flags] : symbols) {
+            auto at = known_.find((*name).str());
+            if (at == known_.end()) {
+                go_on->run(llvm::createStringError("it wants " + *name + ", which is not there"));
+                return;
+            }
+            found[name] = {at->second, llvm::JITSymbolFlags::Exported};
+        }
+        go_on->run(std::move(found));
     }
-    void shutdown() override {}
+    llvm::Error notifyResolved(jit::LinkGraph& graph) override {
+        for (const jit::Symbol* symbol : graph.defined_symbols()) {
+            if (!symbol->hasName()) continue;
+            const llvm::StringRef name = *symbol->getName();
+            if (name == enter_) linked_.enter = symbol->getAddress().toPtr<void*>();
+            if (name == native_own_table_name)
+                linked_.own_functions = symbol->getAddress().toPtr<void*>();
+        }
+        return llvm::Error::success();
+    }
+    void notifyFinalized(jit::JITLinkMemoryManager::FinalizedAlloc memory) override {
+        linked_.memory = std::move(memory);
+    }
 
 private:
-    std::deque<std::unique_ptr<llvm::orc::Task>> tasks_;
-    bool is_running_ = false;
+    jit::JITLinkMemoryManager& memory_;
+    const Addresses& known_;
+    const std::string& enter_;
+    Linked& linked_;
 };
 
 class HostImage final : public LoadedImage {
 public:
-    static Result<std::shared_ptr<const LoadedImage>> make(const Image& image,
-                                                           std::span<const Symbol> symbols) {
-        begin_llvm();
-        auto made = std::make_shared<HostImage>();
-        auto control =
-            llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<TaskQueue>());
-        if (!control) return llvm_error("cannot load machine code", control.takeError());
-        made->session_ = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
-        std::string problems;
-        made->session_->setErrorReporter(
-            [&](llvm::Error e) { problems += llvm::toString(std::move(e)) + "; "; });
-        llvm::orc::ExecutionSession& session = *made->session_;
-        // One piece of address space for all: they reach each other by 32-bit distances.
-        usize room = 1 << 20;
-        for (const Image::Piece& piece : image.pieces) room += 2 * piece.object.size();
-        auto memory = llvm::orc::MapperJITLinkMemoryManager::CreateWithMapper<
-            llvm::orc::InProcessMemoryMapper>((room + 0xfffff) & ~usize{0xfffff});
-        if (!memory) return llvm_error("cannot load machine code", memory.takeError());
-        made->layer_ = std::make_unique<llvm::orc::ObjectLinkingLayer>(session, std::move(*memory));
-        auto library = session.createJITDylib("image");
-        if (!library) return llvm_error("cannot load machine code", library.takeError());
-
-        llvm::orc::SymbolMap known;
-        auto add = [&](const char* name, const void* address) {
-            known[session.intern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
-                                           llvm::JITSymbolFlags::Exported};
-        };
-        for (const Symbol& symbol : symbols) add(symbol.name, symbol.address);
+    HostImage(u32 functions, std::span<const Symbol> symbols)
+        : memory_(llvm::sys::Process::getPageSizeEstimate()), functions_(functions) {
+        for (const Symbol& symbol : symbols)
+            known_[symbol.name] = llvm::orc::ExecutorAddr::fromPtr(symbol.address);
         for (const char* name : library_functions)
-            if (const void* address = dlsym(RTLD_DEFAULT, name)) add(name, address);
-        if (llvm::Error e = library->define(llvm::orc::absoluteSymbols(std::move(known))))
-            return llvm_error("cannot load machine code", std::move(e));
-        for (const Image::Piece& piece : image.pieces) {
-            llvm::StringRef bytes(reinterpret_cast<const char*>(piece.object.data()),
-                                  piece.object.size());
-            if (llvm::Error e = made->layer_->add(
-                    *library, llvm::MemoryBuffer::getMemBufferCopy(bytes, piece.enter)))
-                return llvm_error("cannot load machine code", std::move(e));
-        }
-        for (const Image::Piece& piece : image.pieces) {
-            auto found = session.lookup({&*library}, piece.enter);
-            if (!found) {
-                llvm::consumeError(found.takeError());
-                return Error{"cannot link machine code: " + problems};
-            }
-            void* enter = found->getAddress().toPtr<void*>();
-            for (u32 number = 0; number < piece.entries.size(); number++)
-                made->entries_.push_back({piece.entries[number], enter, number});
-        }
-        made->session_->setErrorReporter([](llvm::Error e) { llvm::consumeError(std::move(e)); });
-        return std::shared_ptr<const LoadedImage>(std::move(made));
+            if (const void* address = dlsym(RTLD_DEFAULT, name))
+                known_[name] = llvm::orc::ExecutorAddr::fromPtr(address);
+        known_[native_table_name] = llvm::orc::ExecutorAddr::fromPtr(functions_.data());
     }
 
     ~HostImage() override {
-        if (session_)
-            if (llvm::Error e = session_->endSession()) llvm::consumeError(std::move(e));
+        if (llvm::Error e = memory_.deallocate(std::move(linked_)))
+            llvm::consumeError(std::move(e));
     }
 
-    std::span<const Entry> entries() const override { return entries_; }
+    Result<std::vector<Entry>> add(const Image::Piece& piece) override {
+        std::lock_guard lock(mutex_);
+        return in_llvm([&] { return link(piece); });
+    }
 
 private:
-    std::unique_ptr<llvm::orc::ExecutionSession> session_;
-    std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer_;
-    std::vector<Entry> entries_;
+    Result<std::vector<Entry>> link(const Image::Piece& piece) {
+        if (!piece.functions.empty() && piece.functions.back() >= functions_.size())
+            return Error{"the machine code is damaged"};
+        llvm::MemoryBufferRef object(
+            llvm::StringRef(reinterpret_cast<const char*>(piece.object.data()),
+                            piece.object.size()),
+            piece.enter);
+        auto graph = jit::createLinkGraphFromObject(object, names_);
+        if (!graph) return llvm_error("cannot load machine code", graph.takeError());
+        Linked linked;
+        jit::link(std::move(*graph),
+                  std::make_unique<LinkContext>(memory_, known_, piece.enter, linked));
+        if (linked.memory) linked_.push_back(std::move(linked.memory));
+        if (linked.problem.empty() && (!linked.enter || !linked.own_functions))
+            linked.problem = "it has no way in";
+        if (!linked.problem.empty()) return Error{"cannot link machine code: " + linked.problem};
+        std::vector<Entry> entries;
+        for (u32 number = 0; number < piece.entries.size(); number++)
+            entries.push_back({piece.entries[number], const_cast<void*>(linked.enter), number});
+        // From here on the others call it.
+        const auto* own = static_cast<const void* const*>(linked.own_functions);
+        for (usize i = 0; i < piece.functions.size(); i++)
+            __atomic_store_n(&functions_[piece.functions[i]], own[i], __ATOMIC_RELEASE);
+        return entries;
+    }
+
+    std::mutex mutex_;
+    std::shared_ptr<llvm::orc::SymbolStringPool> names_ =
+        std::make_shared<llvm::orc::SymbolStringPool>();
+    jit::InProcessMemoryManager memory_;
+    Addresses known_;
+    std::vector<const void*> functions_;  // by number; machine code reads it
+    std::vector<jit::JITLinkMemoryManager::FinalizedAlloc> linked_;
 };
 
 }  // namespace
@@ -246,9 +272,9 @@ std::unique_ptr<const Implementation> make_host_target(const std::string& cpu) {
     return std::make_unique<HostTarget>(cpu);
 }
 
-Result<std::shared_ptr<const LoadedImage>> load(const Image& image,
-                                                std::span<const LoadedImage::Symbol> symbols) {
-    return in_llvm([&] { return HostImage::make(image, symbols); });
+std::shared_ptr<LoadedImage> make_loaded_image(u32 functions,
+                                               std::span<const LoadedImage::Symbol> symbols) {
+    return std::make_shared<HostImage>(functions, symbols);
 }
 
 }  // namespace gpurun::codegen

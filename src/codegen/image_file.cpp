@@ -8,7 +8,7 @@
 namespace gpurun::codegen {
 namespace {
 
-constexpr u64 magic = 0x31'47'4d'49'4e'52'47;  // "GRNIMG1"
+constexpr u64 magic = 0x32'47'4d'49'4e'52'47;  // "GRNIMG2"
 
 }  // namespace
 
@@ -24,11 +24,15 @@ std::vector<u8> to_bytes(const Image& image) {
     out.number(magic);
     out.number(image.functions);
     out.number(image.interpreted);
+    out.number(image.missing);
+    out.number(image.all_functions);
     out.number(image.pieces.size());
     for (const Image::Piece& piece : image.pieces) {
         out.text(piece.enter);
         out.number(piece.entries.size());
         for (u32 entry : piece.entries) out.number(entry);
+        out.number(piece.functions.size());
+        for (u32 func : piece.functions) out.number(func);
         out.part(piece.object);
     }
     return std::move(out.bytes);
@@ -42,6 +46,8 @@ Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words) {
     Image image;
     image.functions = u32(in.number());
     image.interpreted = u32(in.number());
+    image.missing = u32(in.number());
+    image.all_functions = u32(in.number());
     for (u64 pieces = in.number(); pieces > 0 && !in.is_cut_off(); pieces--) {
         Image::Piece& piece = image.pieces.emplace_back();
         piece.enter = in.text();
@@ -49,6 +55,12 @@ Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words) {
             const u64 position = in.number();
             is_bad |= position >= code_words;
             piece.entries.push_back(u32(position));
+        }
+        for (u64 functions = in.number(); functions > 0 && !in.is_cut_off(); functions--) {
+            const u64 func = in.number();
+            is_bad |= func >= image.all_functions ||
+                      (!piece.functions.empty() && func <= piece.functions.back());
+            piece.functions.push_back(u32(func));
         }
         std::span<const u8> object = in.part();
         piece.object.assign(object.begin(), object.end());

@@ -78,8 +78,9 @@ u32 Program::end_of(u32 func) const {
     return func + 1 < code.entries.size() ? code.entries[func + 1] : code.instantiate;
 }
 
-Piece::Piece(const Program& program, const Implementation& target, u32 group)
-    : program_(program), target_(target), group_(group) {
+Piece::Piece(const Program& program, const Implementation& target, u32 group,
+             std::span<const u32> functions)
+    : program_(program), target_(target), group_(group), own_(functions) {
     const std::span<const u8> bitcode = target.bitcode();
     llvm::MemoryBufferRef buffer(
         llvm::StringRef(reinterpret_cast<const char*>(bitcode.data()), bitcode.size()), "runtime");
@@ -118,14 +119,21 @@ llvm::FunctionType* Piece::type_of(const wasm::FuncType& type) {
     return llvm::FunctionType::get(results_of(type), types, false);
 }
 
+bool Piece::sees(u32 func) const {
+    return target_.is_apart() ? program_.group_of[func] == group_
+                              : std::ranges::binary_search(own_, func);
+}
+
 llvm::Function* Piece::function(u32 func) {
     const std::string name = "f" + std::to_string(func);
     if (llvm::Function* found = module_->getFunction(name)) return found;
-    return new_function(type_of(program_.module.func_type(func)), llvm::Function::ExternalLinkage,
-                        name);
+    return new_function(
+        type_of(program_.module.func_type(func)),
+        target_.is_apart() ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
+        name);
 }
 
-// External ones are seen by all pieces of a module.
+// External ones are seen by all pieces of a group.
 llvm::Function* Piece::new_function(llvm::FunctionType* type,
                                     llvm::GlobalValue::LinkageTypes linkage,
                                     const std::string& name) {
@@ -144,11 +152,14 @@ llvm::GlobalVariable* Piece::table() {
     if (llvm::GlobalVariable* found = module_->getNamedGlobal(native_table_name)) return found;
     auto* type =
         llvm::ArrayType::get(llvm::PointerType::get(context_, 0), program_.module.funcs.size());
-    const bool has_groups = program_.group_of.back() > 0;  // then whoever loads it fills it
+    const bool is_apart = target_.is_apart();
+    // Whoever loads it fills it.
+    const bool is_filled_later = !is_apart || program_.group_of.back() > 0;
     auto* made =
-        new llvm::GlobalVariable(*module_, type, !has_groups, llvm::GlobalValue::ExternalLinkage,
-                                 nullptr, native_table_name);
-    made->setExternallyInitialized(has_groups);
+        new llvm::GlobalVariable(*module_, type, !is_filled_later,
+                                 llvm::GlobalValue::ExternalLinkage, nullptr, native_table_name);
+    if (!is_apart) return made;  // the loader's
+    made->setExternallyInitialized(is_filled_later);
     made->setVisibility(llvm::GlobalValue::HiddenVisibility);
     made->setDSOLocal(true);
     return made;
@@ -157,6 +168,13 @@ llvm::GlobalVariable* Piece::table() {
 void Piece::add_table() {
     std::vector<llvm::Constant*> functions;
     auto* pointer = llvm::PointerType::get(context_, 0);
+    if (!target_.is_apart()) {
+        for (u32 func : own_) functions.push_back(function(func));
+        auto* type = llvm::ArrayType::get(pointer, functions.size());
+        new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::ExternalLinkage,
+                                 llvm::ConstantArray::get(type, functions), native_own_table_name);
+        return;
+    }
     for (u32 func = 0; func < program_.module.funcs.size(); func++)
         functions.push_back(program_.is_compiled[func] && program_.group_of[func] == group_
                                 ? static_cast<llvm::Constant*>(function(func))
@@ -335,7 +353,8 @@ void Piece::take_runtime() {
     }
     CHECK(!module_->materializeAll());
     for (llvm::GlobalVariable& global : module_->globals())
-        if (global.hasInitializer() && global.getName() != native_table_name)
+        if (global.hasInitializer() && global.getName() != native_table_name &&
+            global.getName() != native_own_table_name)
             global.setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 

@@ -20,8 +20,8 @@ struct Program {
     const translate::Code& code;
     translate::CodeEffects effects;
     std::vector<bool> is_compiled;  // by function
-    std::vector<Range> pieces;
-    std::vector<u32> group_of;    // by function: only those of one group see each other's names
+    std::vector<Range> pieces;      // those of a whole module
+    std::vector<u32> group_of;  // by function, for GPUs: those of one group see each other's names
     bool has_tail_calls = false;  // any callee may ask for one
 
     Program(const wasm::Module& m, const translate::Code& c, bool for_gpu);
@@ -31,14 +31,17 @@ struct Program {
 
 class Piece {
 public:
-    Piece(const Program& program, const Implementation& target, u32 group);
+    // `functions` are those that will be added, in ascending order.
+    Piece(const Program& program, const Implementation& target, u32 group,
+          std::span<const u32> functions);
 
     // Adds a function: what calls in the module use, and what goes on in the middle of it.
     void add(u32 func);
     // Adds the function `enter`, when all others are there.
     void finish(const std::string& enter);
-    // The table by which call_indirect finds functions, and calls those of other groups; in one of
-    // a group's pieces.
+    // Adds addresses of functions. Where images are loaded apart that is the table by which
+    // call_indirect finds functions, and calls those of other groups, in one of a group's pieces.
+    // Elsewhere each piece has one of its own functions, from which the loader fills that table.
     void add_table();
     // The kernel native_image_name, where images are loaded apart; in one of a group's pieces.
     void add_image_kernel(std::span<const std::string> enters);
@@ -48,6 +51,9 @@ public:
     const Program& program() const { return program_; }
     const Implementation& target() const { return target_; }
     u32 group() const { return group_; }
+    // Returns true if code of this piece can call a function by its name: else it is called by the
+    // table, which may not have it yet where images are not loaded apart.
+    bool sees(u32 func) const;
     const std::vector<u32>& entries() const { return entry_positions_; }
     // Those that were made here; the others are the runtime's.
     const std::vector<llvm::Function*>& functions() const { return functions_; }
@@ -75,6 +81,7 @@ private:
     const Program& program_;
     const Implementation& target_;
     const u32 group_;
+    const std::span<const u32> own_;
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
     std::vector<llvm::Function*> functions_;

@@ -72,6 +72,30 @@ private:
     u64 size_;
 };
 
+// A table of machine code with room for an entry at every position of the code.
+class NativeRoom {
+public:
+    static Result<NativeRoom> make(u64 code_words) {
+        Reservation entry_at =
+            TRY(Reservation::make(code_words * sizeof(u32), "entries of machine code"));
+        // The first is unused.
+        Reservation entries =
+            TRY(Reservation::make(code_words ? (code_words + 1) * sizeof(rt::NativeEntry) : 0,
+                                  "entries of machine code"));
+        return NativeRoom(std::move(entry_at), std::move(entries));
+    }
+    CpuNativeTable& table() const { return *table_; }
+
+private:
+    NativeRoom(Reservation entry_at, Reservation entries)
+        : entry_at_(std::move(entry_at)),
+          entries_(std::move(entries)),
+          table_(std::make_unique<CpuNativeTable>(entry_at_.as<u32>(),
+                                                  entries_.as<rt::NativeEntry>())) {}
+    Reservation entry_at_, entries_;
+    std::unique_ptr<CpuNativeTable> table_;
+};
+
 class CpuSystem final : public SystemMemory {
 public:
     CpuSystem(Reservation memory, u64 size) : memory_(std::move(memory)), size_(size) {}
@@ -108,22 +132,28 @@ bool begin_in_system(const rt::Process& process, u32 id) {
 
 class CpuSpace final : public Space {
 public:
-    CpuSpace(Reservation code, Reservation entries, Reservation words, Reservation bytes,
+    CpuSpace(Reservation code, NativeRoom native, Reservation words, Reservation bytes,
              const Sizes& sizes)
         : code_(std::move(code)),
-          entries_(std::move(entries)),
+          native_room_(std::move(native)),
           words_(std::move(words)),
           bytes_(std::move(bytes)),
           process_{
               code_.as<u64>(),         words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
               address_of(sizes.system)},
-          native_(entries_.as<u32>()),
+          native_(native_room_.table()),
           tier_(sizes.tier),
           is_watched_(sizes.is_watched) {}
 
     Result<void> use_native(const NativePart& part) override {
         native_.add(part);
         return {};
+    }
+    Activity activity(u32 thread) override {
+        Activity seen;
+        seen.position = words_.as<u32>()[thread + thread_pc];
+        native_.take_misses(seen);
+        return seen;
     }
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         std::ranges::copy(words, code_.as<u64>() + position);
@@ -172,9 +202,11 @@ private:
         return ThreadState(words_.as<u32>()[thread + thread_state]);
     }
 
-    Reservation code_, entries_, words_, bytes_;
+    Reservation code_;
+    NativeRoom native_room_;
+    Reservation words_, bytes_;
     rt::Process process_;
-    CpuNativeTable native_;
+    CpuNativeTable& native_;
     Tier tier_;
     bool is_watched_;
 };
@@ -184,46 +216,39 @@ private:
 // The machine code of a burst: there from the beginning, or from some moment on.
 class BurstNative {
 public:
-    explicit BurstNative(const Burst& burst) : burst_(burst), is_late_(bool(burst.late_native)) {
-        if (!burst.native.empty()) publish(burst.native);
+    static Result<std::unique_ptr<BurstNative>> make(const Burst& burst) {
+        const bool is_interpreted = burst.native.empty() && !burst.late_native;
+        NativeRoom room = TRY(NativeRoom::make(is_interpreted ? 0 : burst.code.size()));
+        return std::make_unique<BurstNative>(burst, std::move(room));
     }
-    const CpuNativeTable& now() const {
-        return *current_.load(std::memory_order_acquire);  // pairs with publish
+    BurstNative(const Burst& burst, NativeRoom room)
+        : burst_(burst), room_(std::move(room)), is_late_(bool(burst.late_native)) {
+        for (const NativePart& part : burst.native) room_.table().add(part);
     }
-    // By any worker, in turn with the processes.
-    void look_for_more() {
+    const CpuNativeTable& now() const { return room_.table(); }
+    // By any worker, in turn with the processes. `position` is where one of its own is, or 0.
+    void look_for_more(u32 position) {
         if (!is_late_.load(std::memory_order_relaxed)) return;
         std::unique_lock lock(mutex_, std::try_to_lock);
         const auto now = std::chrono::steady_clock::now();
         if (!lock.owns_lock() || !is_late_ || now < next_look_) return;
         next_look_ = now + (burst_.tier == Tier::early ? std::chrono::milliseconds(0) : patience);
-        std::optional<NativePart> part = burst_.late_native();
-        if (!part) return;
-        std::vector<NativePart> parts = burst_.native;
-        parts.push_back(*part);
-        publish(parts);
-        is_late_ = false;
+        Activity activity;
+        activity.position = position;
+        room_.table().take_misses(activity);
+        const Burst::Late late = burst_.late_native(activity);
+        for (const NativePart& part : late.parts) room_.table().add(part);
+        is_late_ = !late.is_last;
     }
-    bool is_early() const { return burst_.tier == Tier::early && is_late_; }
+    bool is_early() const {
+        return burst_.tier == Tier::early && is_late_ && room_.table().is_empty();
+    }
 
 private:
-    static constexpr std::chrono::milliseconds patience{10};
-    struct Table {
-        explicit Table(usize code_words) : entries(code_words), table(entries.data()) {}
-        std::vector<u32> entries;
-        CpuNativeTable table;
-    };
-
-    void publish(std::span<const NativePart> parts) {
-        Table& made = tables_.emplace_back(burst_.code.size());
-        for (const NativePart& part : parts) made.table.add(part);
-        current_.store(&made.table, std::memory_order_release);  // pairs with now
-    }
+    static constexpr std::chrono::milliseconds patience{2};
 
     const Burst& burst_;
-    const CpuNativeTable none_{nullptr};
-    std::deque<Table> tables_;  // workers may still use an earlier one
-    std::atomic<const CpuNativeTable*> current_ = &none_;
+    NativeRoom room_;
     std::atomic<bool> is_late_;
     std::mutex mutex_;
     std::chrono::steady_clock::time_point next_look_;
@@ -303,6 +328,7 @@ public:
         u64 most = u64{3600} * 1'000'000'000;
         return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
     }
+    u32 position() const { return process_.words[burst_.thread + thread_pc]; }
     u32 id() const override { return id_; }
     Handle block() const override { return process_.words[process_block]; }
     Result<void> read_words(u32 index, std::span<u32> words) override {
@@ -390,7 +416,7 @@ public:
     Result<void> work() {
         for (;;) {
             bool has_run = false;
-            native_.look_for_more();
+            native_.look_for_more(0);
             for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
             if (problem_) return *problem_;
             if (control_.wants_stop()) break;
@@ -446,7 +472,10 @@ private:
             if (!turn.slot.may_go_on()) return false;
             turn.is_asleep = false;
         }
-        ThreadState state = turn.slot.run(control_, [&] { sample(turn); });
+        ThreadState state = turn.slot.run(control_, [&] {
+            sample(turn);
+            native_.look_for_more(turn.slot.position());
+        });
         if (state == ThreadState::host) {
             std::lock_guard lock(together_.host);
             Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
@@ -531,7 +560,11 @@ public:
     }
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
                                                           codegen::Target) override {
-        return CpuNativeCode::make(image);
+        return CpuNativeCode::make(image, nullptr);
+    }
+    Result<std::shared_ptr<const NativeCode>> load_beside(const NativeCode& loaded,
+                                                          const codegen::Image& image) override {
+        return CpuNativeCode::make(image, &loaded);
     }
 
     bool takes_late_native() const override { return true; }
@@ -571,14 +604,14 @@ private:
         results.stride = result_first + part.result_words;
         results.words.assign(usize(part.processes) * results.stride, 0);
         const SlotLayout layout = lay_out(part);
-        BurstNative native(part);
+        const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
         std::atomic<u32> next = 0;
         u32 workers = std::min(part.processes, info_.lanes);
         Result<void> outcome;
         std::mutex outcome_mutex;
         share_work(workers, [&](u32) {
             Result<void> worked = guarded([&] {
-                return Worker(part, layout, native, next, results, control, together).work();
+                return Worker(part, layout, *native, next, results, control, together).work();
             });
             if (worked) return;
             together.has_failed = true;
@@ -613,14 +646,12 @@ std::string cpu_name() {
 
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
     Reservation code = TRY(Reservation::make(sizes.code_words * sizeof(u64), "code"));
-    Reservation entries =
-        TRY(Reservation::make(sizes.tier == Tier::interp ? 0 : sizes.code_words * sizeof(u32),
-                              "entries of machine code"));
+    NativeRoom native = TRY(NativeRoom::make(sizes.tier == Tier::interp ? 0 : sizes.code_words));
     Reservation words = TRY(Reservation::make(sizes.words * sizeof(u32), "stack and heap"));
     // One byte at least, so that memories have an address even where there are none.
     Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
-    return std::unique_ptr<Space>(new CpuSpace(std::move(code), std::move(entries),
-                                               std::move(words), std::move(bytes), sizes));
+    return std::unique_ptr<Space>(new CpuSpace(std::move(code), std::move(native), std::move(words),
+                                               std::move(bytes), sizes));
 }
 
 DeviceInfo cpu_info() {

@@ -96,8 +96,12 @@ public:
 private:
     struct alignas(4096) PagedMailbox : Mailbox {};
     struct Native {
-        explicit Native(u64 code_words) : entry_at(code_words), table(entry_at.data()) {}
+        explicit Native(u64 code_words)
+            : entry_at(code_words),
+              entries(code_words + 1),
+              table(entry_at.data(), entries.data()) {}
         std::vector<u32> entry_at;
+        std::vector<rt::NativeEntry> entries;
         CpuNativeTable table;
     };
 

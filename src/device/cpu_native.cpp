@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 namespace gpurun::device {
 namespace {
 
@@ -13,18 +15,38 @@ const codegen::LoadedImage::Symbol symbols[] = {
 
 }  // namespace
 
-Result<std::shared_ptr<const NativeCode>> CpuNativeCode::make(const codegen::Image& image) {
-    return std::shared_ptr<const NativeCode>(
-        std::make_shared<CpuNativeCode>(TRY(codegen::load(image, symbols))));
+Result<std::shared_ptr<const NativeCode>> CpuNativeCode::make(const codegen::Image& image,
+                                                              const NativeCode* beside) {
+    auto made = std::make_shared<CpuNativeCode>(
+        beside ? static_cast<const CpuNativeCode*>(beside)->image_
+               : codegen::make_loaded_image(image.all_functions, symbols));
+    for (const codegen::Image::Piece& piece : image.pieces) {
+        const auto entries = TRY(made->image_->add(piece));
+        made->entries_.insert(made->entries_.end(), entries.begin(), entries.end());
+    }
+    return std::shared_ptr<const NativeCode>(std::move(made));
 }
 
 void CpuNativeTable::add(const NativePart& part) {
     for (const codegen::LoadedImage::Entry& entry :
-         static_cast<const CpuNativeCode&>(*part.code).image().entries()) {
-        entry_at_[part.begin + entry.position] = u32(entries_.size());
-        entries_.push_back({reinterpret_cast<rt::NativeEnter*>(entry.enter), entry.number});
+         static_cast<const CpuNativeCode&>(*part.code).entries()) {
+        const u32 number = last_.load(std::memory_order_relaxed) + 1;
+        entries_[number] = {reinterpret_cast<rt::NativeEnter*>(entry.enter), entry.number};
+        // Pairs with NativeTable::entry_of.
+        __atomic_store_n(&entry_at_[part.begin + entry.position], number, __ATOMIC_RELEASE);
+        last_.store(number, std::memory_order_relaxed);
     }
     parts_.push_back(part);
+}
+
+void CpuNativeTable::take_misses(Activity& to) {
+    const u32 count = __atomic_load_n(&misses_.count, __ATOMIC_RELAXED);
+    to.misses = count - seen_misses_;
+    seen_misses_ = count;
+    const u32 known = u32(std::min<u64>(to.misses, rt::NativeMisses::size));
+    for (u32 i = 1; i <= known; i++)
+        to.missed.push_back(__atomic_load_n(&misses_.callees[(count - i) % rt::NativeMisses::size],
+                                            __ATOMIC_RELAXED));
 }
 
 u8* stack_limit() {

@@ -1,7 +1,7 @@
 // Machine code beside a code memory of the CPU: which positions of the code can be entered.
 #pragma once
 
-#include <deque>
+#include <atomic>
 
 #include "codegen/codegen.h"
 #include "device/device.h"
@@ -9,30 +9,42 @@
 
 namespace gpurun::device {
 
-// An image that has been linked into this process.
+// Pieces of an image that have been linked into this process.
 class CpuNativeCode final : public NativeCode {
 public:
-    static Result<std::shared_ptr<const NativeCode>> make(const codegen::Image& image);
-    explicit CpuNativeCode(std::shared_ptr<const codegen::LoadedImage> image)
+    // `beside` is machine code of the same module that was loaded before, or null: they call each
+    // other.
+    static Result<std::shared_ptr<const NativeCode>> make(const codegen::Image& image,
+                                                          const NativeCode* beside);
+    explicit CpuNativeCode(std::shared_ptr<codegen::LoadedImage> image)
         : image_(std::move(image)) {}
-    const codegen::LoadedImage& image() const { return *image_; }
+    std::span<const codegen::LoadedImage::Entry> entries() const { return entries_; }
 
 private:
-    std::shared_ptr<const codegen::LoadedImage> image_;
+    std::shared_ptr<codegen::LoadedImage> image_;
+    std::vector<codegen::LoadedImage::Entry> entries_;
 };
 
+// Machine code may come while threads run by what is there.
 class CpuNativeTable {
 public:
-    // `entry_at` has a zero for every position of the code; it outlives this.
-    explicit CpuNativeTable(u32* entry_at) : entry_at_(entry_at) {}
+    // Both have zeros for every position of the code, take memory only where they are used, and
+    // outlive this.
+    CpuNativeTable(u32* entry_at, rt::NativeEntry* entries)
+        : entry_at_(entry_at), entries_(entries) {}
     void add(const NativePart& part);
-    bool is_empty() const { return parts_.empty(); }
-    rt::NativeTable table() const { return {entry_at_, entries_.data()}; }
+    bool is_empty() const { return last_.load(std::memory_order_relaxed) == 0; }
+    rt::NativeTable table() const { return {entry_at_, entries_, &misses_}; }
+    // Takes down the misses since the last time, by one thread at a time.
+    void take_misses(Activity& to);
 
 private:
     u32* entry_at_;
-    std::vector<rt::NativeEntry> entries_ = {{nullptr, 0}};
+    rt::NativeEntry* entries_;  // the first is unused
+    std::atomic<u32> last_ = 0;
     std::vector<NativePart> parts_;
+    mutable rt::NativeMisses misses_;
+    u32 seen_misses_ = 0;
 };
 
 // How far down machine code may use the stack of the thread that asks.

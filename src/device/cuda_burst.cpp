@@ -256,11 +256,10 @@ private:
         bool is_new = false;
         for (usize i = 0; i < parts_.size(); i++) {
             if (!awaits_[i]) continue;
-            std::optional<NativePart> part = parts_[i].late_native();
-            if (!part) continue;
-            native_[i].push_back(*part);
-            awaits_[i] = false;
-            is_new = true;
+            const Burst::Late late = parts_[i].late_native({});
+            native_[i].insert(native_[i].end(), late.parts.begin(), late.parts.end());
+            awaits_[i] = !late.is_last;
+            is_new |= !late.parts.empty();
         }
         if (!is_new) return {};
         for (usize i = 0; i < parts_.size(); i++)

@@ -12,6 +12,13 @@ Result<void> Space::use_native(const NativePart&) {
     return Error{"this device has no native tier"};
 }
 
+Activity Space::activity(u32) { return {}; }
+
+Result<std::shared_ptr<const NativeCode>> Device::load_beside(const NativeCode&,
+                                                              const codegen::Image&) {
+    return Error{info().id + " loads machine code as a whole"};
+}
+
 Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Image&,
                                                               codegen::Target) {
     return Error{info().id + " has no native tier; --tier interp runs there"};

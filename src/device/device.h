@@ -30,6 +30,8 @@ enum class Tier : u8 {
     automatic,  // the interpreter; machine code once there is some
     alternate,  // both, in turns at every suspension point: to test that
     early,      // automatic, but as if machine code came after the first instructions: to test that
+    partial,    // native, but every other function is interpreted where machine code comes piece by
+                // piece: to test that
 };
 
 // An image as a device has loaded it, and the position of the code that it is machine code of.
@@ -44,6 +46,14 @@ struct NativePart {
 // Does what takes long of loading an image, so that it does not then: by any thread, whatever runs
 // on the device, and whether that is still there.
 using Assembler = std::function<void(const codegen::Image& image)>;
+
+// What threads did since somebody looked last: what is worth compiling.
+struct Activity {
+    u32 position = 0;  // where a thread stands; 0: nothing is known
+    std::vector<u32>
+        missed;      // functions without machine code that machine code called, some of them
+    u64 misses = 0;  // and how many there were
+};
 
 struct DeviceInfo {
     std::string id;  // "cpu", "cuda:0"
@@ -119,6 +129,7 @@ public:
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
     // Threads go on from where they stand.
     virtual Result<void> use_native(const NativePart& part);
+    virtual Activity activity(u32 thread);
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
     virtual Result<ThreadState> run(u32 thread, const RunControl& control) = 0;
@@ -163,8 +174,12 @@ struct Burst {
     std::function<Result<void>(ProcessMemory& process, u32 times)> sample;
     std::vector<NativePart> native;
     // Machine code that is made while it runs: asked for from time to time, by one thread at a
-    // time, until there is some.
-    std::function<std::optional<NativePart>()> late_native;
+    // time.
+    struct Late {
+        std::vector<NativePart> parts;
+        bool is_last = false;  // no more will come
+    };
+    std::function<Late(const Activity& activity)> late_native;
     Tier tier = Tier::interp;
     Layout layout = Layout::linear;  // the same for all parts of a launch; for GPUs
     bool is_watched = false;         // runtime/watch.h: checked when a process ends
@@ -278,6 +293,10 @@ public:
     // tier.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
                                                                   codegen::Target target);
+    // The same of more of a module's image, where machine code comes piece by piece. What was
+    // `loaded` before and this call each other.
+    virtual Result<std::shared_ptr<const NativeCode>> load_beside(const NativeCode& loaded,
+                                                                  const codegen::Image& image);
     // What images for a process alone and for bursts are compiled for.
     virtual codegen::Target space_target() const;
     virtual codegen::Target burst_target(Layout layout) const;

@@ -349,7 +349,9 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
                 return part.sampler.look(*part.store, process, times);
             };
         if (parts[i].store->awaits_native())
-            bursts[i].late_native = [&store = *parts[i].store] { return store.take_late_native(); };
+            bursts[i].late_native = [&store = *parts[i].store](const device::Activity& activity) {
+                return store.take_late_native(activity);
+            };
     }
     device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
     // What each of many changed is its own, and goes back to no directory.

@@ -62,7 +62,11 @@ void Images::allow_shipped() {
     made_->may_use_shipped = true;
 }
 
-Images::~Images() { made_->is_given_up = true; }
+Images::~Images() {
+    made_->is_given_up = true;
+    for (const std::shared_ptr<HotCode>& hot : made_->hot)
+        if (hot) hot->give_up();
+}
 
 Images::Row* Images::Made::row(codegen::Target target, bool is_metered) {
     for (Row& row : rows)
@@ -114,13 +118,21 @@ std::shared_ptr<const FoundImage> Images::Made::find(codegen::Target target, boo
     PhaseTimer timer(Phase::compile);
     if (!is_metered)
         if (auto found = find_shipped(target, code)) return found;
+    std::optional<codegen::Image> image = find_kept(target, is_metered, code);
+    if (!image || image->missing > 0) return nullptr;
+    return add(target, is_metered, std::move(*image), ImageSource::cache);
+}
+
+// What the cache has of it, which need not be all.
+std::optional<codegen::Image> Images::Made::find_kept(codegen::Target target, bool is_metered,
+                                                      const translate::Code& code) {
     const std::string key = cache_key(*module, target, is_metered);
     std::optional<std::vector<u8>> kept = cache().get(key);
-    if (!kept) return nullptr;
+    if (!kept) return std::nullopt;
     Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size()));
-    if (image) return add(target, is_metered, std::move(*image), ImageSource::cache);
-    cache().drop(key, image.error().message.c_str());
-    return nullptr;
+    if (image && image->all_functions == module->funcs.size()) return std::move(*image);
+    cache().drop(key, image ? "it is another module's" : image.error().message.c_str());
+    return std::nullopt;
 }
 
 Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) {
@@ -134,7 +146,10 @@ Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) 
         options.target = job.target;
         options.is_nice = job.is_nice;
         options.is_cancelled = [&job, this] { return is_unwanted(job); };
-        codegen::Image image = TRY(codegen::compile(*module, code, options));
+        codegen::Image begun;
+        if (job.target == codegen::Target::host)
+            begun = find_kept(job.target, job.is_metered, code).value_or(codegen::Image());
+        codegen::Image image = TRY(codegen::compile(*module, code, options, std::move(begun)));
         found = std::make_shared<const FoundImage>(std::move(image), ImageSource::compiled);
         cache().put(cache_key(*module, job.target, job.is_metered),
                     codegen::to_bytes(found->image));
@@ -210,6 +225,26 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
         }
         made_->changed.wait_for(lock, look);
     }
+}
+
+std::shared_ptr<HotCode> Images::hot(bool is_metered, const translate::Code& code) {
+    const codegen::Target target = codegen::Target::host;
+    auto whole = made_->find(target, is_metered, code);
+    std::lock_guard lock(made_->mutex);
+    std::shared_ptr<HotCode>& hot = made_->hot[is_metered];
+    if (hot) return hot;
+    codegen::Image begun;
+    const ImageSource from = whole ? whole->source : ImageSource::cache;
+    if (whole)
+        begun = whole->image;
+    else if (auto kept = made_->find_kept(target, is_metered, code))
+        begun = std::move(*kept);
+    auto keep = [module = made_->module, is_metered](const codegen::Image& image) {
+        cache().put(cache_key(*module, codegen::Target::host, is_metered),
+                    codegen::to_bytes(image));
+    };
+    return hot = std::make_shared<HotCode>(made_->module, made_->name, code, is_metered,
+                                           std::move(begun), from, std::move(keep));
 }
 
 std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_metered,

@@ -13,11 +13,10 @@
 
 #include "codegen/codegen.h"
 #include "device/device.h"
+#include "engine/hot_code.h"
 #include "engine/package.h"
 
 namespace gpurun::engine {
-
-enum class ImageSource : u8 { compiled, cache, file };
 
 struct FoundImage {
     codegen::Image image;
@@ -46,8 +45,10 @@ public:
     Result<std::shared_ptr<const FoundImage>> get(codegen::Target target, bool is_metered,
                                                   const device::RunControl& control = {},
                                                   device::Assembler assemble = {});
-    // The same, made by other threads, which begin once the module has run for so long that it may
-    // be worth it. `ran` is how long it did since it was asked for last.
+    // What becomes machine code as it gets hot, for the CPU.
+    std::shared_ptr<HotCode> hot(bool is_metered, const translate::Code& code);
+    // The same as get(), made by other threads, which begin once the module has run for so long
+    // that it may be worth it. `ran` is how long it did since it was asked for last.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
                                             std::chrono::nanoseconds ran,
                                             device::Assembler assemble = {});
@@ -79,11 +80,14 @@ private:
         std::vector<ShippedImage> shipped;
         bool may_use_shipped = false, was_shipped_noted = false;
         std::vector<Row> rows;
+        std::shared_ptr<HotCode> hot[2];  // without and with charges for fuel
         std::chrono::nanoseconds ran{0};
 
         Row* row(codegen::Target target, bool is_metered);
         std::shared_ptr<const FoundImage> find_shipped(codegen::Target target,
                                                        const translate::Code& code);
+        std::optional<codegen::Image> find_kept(codegen::Target target, bool is_metered,
+                                                const translate::Code& code);
         std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                                const translate::Code& code);
         Result<std::shared_ptr<const FoundImage>> compile(const Job& job);

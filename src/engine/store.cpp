@@ -253,6 +253,8 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     const codegen::Target target = native_target();
     const bool is_metered = options_.fuel.has_value();
     const bool is_early = options_.tier == device::Tier::early;
+    if (options_.tier == device::Tier::partial && target == codegen::Target::host)
+        return use_some(*module, code, begin);
     auto get = [&] {
         return images->get(target, is_metered, options_.control, native_device().assembler(target));
     };
@@ -260,6 +262,13 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
         // What is stopped before there is machine code ends as soon as it begins.
         auto made = TRY(get());
         return made ? use_native(*made, begin) : Result<void>();
+    }
+    if (!is_early && target == codegen::Target::host && native_device().takes_late_native()) {
+        LateCode& late = late_.emplace_back(images, begin, images->hot(is_metered, code));
+        // A machine takes no more later than it begins with.
+        if (options_.is_for_machine) late.hot->want_all();
+        take_hot(late);
+        return {};
     }
     auto found = is_early ? nullptr : images->find(target, is_metered, code);
     if (found) found = TRY(get());
@@ -274,11 +283,39 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     return {};
 }
 
+// Every other function becomes machine code, in two pieces.
+Result<void> Store::use_some(const wasm::Module& module, const translate::Code& code, u32 begin) {
+    const auto compiler = codegen::Compiler::make(module, code);
+    std::shared_ptr<const device::NativeCode> first;
+    for (u32 rest : {1u, 3u}) {
+        codegen::Image image;
+        std::vector<u32> functions;
+        image.all_functions = u32(module.funcs.size());
+        for (u32 func = module.imported_funcs; func < image.all_functions; func++)
+            if (func % 4 == rest && compiler->can_compile(func)) functions.push_back(func);
+        if (functions.empty()) continue;
+        image.pieces.push_back(TRY(compiler->compile(functions, image.seconds)));
+        auto made = first ? TRY(native_device().load_beside(*first, image))
+                          : TRY(native_device().load_native(image, codegen::Target::host));
+        first = made;
+        TRY(space_->use_native({made, begin}));
+        native_.push_back({made, begin});
+        facts_.functions += u32(functions.size());
+    }
+    return {};
+}
+
 // After it has been interpreted for a while.
-void Store::look_for_native(std::chrono::nanoseconds ran) {
+void Store::look_for_native(std::chrono::nanoseconds ran, const device::Activity& activity) {
     interpreted_ += ran;
     const codegen::Target target = native_target();
+    for (LateCode& late : late_) {
+        if (!late.hot) continue;
+        late.hot->saw(activity, late.begin, ran);
+        take_hot(late);
+    }
     std::erase_if(late_, [&](const LateCode& late) {
+        if (late.hot) return false;
         auto found = late.images->await(target, options_.fuel.has_value(), ran,
                                         native_device().assembler(target));
         if (!found) return false;
@@ -324,7 +361,7 @@ Result<void> Store::nap() {
 Result<ThreadState> Store::run_awake(const RunControl& control) {
     using namespace std::chrono;
     const bool is_early = options_.tier == device::Tier::early;
-    const microseconds between(is_early ? 1 : 10'000);
+    const microseconds between(is_early ? 1 : 1'000);
     RunControl piece = control;
     for (auto since = steady_clock::now(); !late_.empty();) {
         if (is_early && options_.bursts_on) break;  // that is for the processes
@@ -333,7 +370,9 @@ Result<ThreadState> Store::run_awake(const RunControl& control) {
         ThreadState state = TRY(space_->run(current_.at, piece));
         const nanoseconds ran = steady_clock::now() - std::exchange(since, steady_clock::now());
         // What is over already would be no test.
-        if (!is_early || state == ThreadState::ready) look_for_native(ran);
+        if (state == ThreadState::ready || !is_early)
+            look_for_native(ran, state == ThreadState::ready ? space_->activity(current_.at)
+                                                             : device::Activity());
         if (state != ThreadState::ready || control.wants_stop()) return state;
         piece.slice = left - duration_cast<microseconds>(ran);
         if (left.count() == 0) piece.slice = left;
@@ -342,12 +381,30 @@ Result<ThreadState> Store::run_awake(const RunControl& control) {
     return space_->run(current_.at, piece);
 }
 
-std::optional<device::NativePart> Store::take_late_native() {
+device::Burst::Late Store::take_late_native(const device::Activity& activity) {
     const auto now = std::chrono::steady_clock::now();
-    const usize before = native_.size();
-    look_for_native(now - burst_begin_.value_or(now));
+    const s64 before = s64(native_.size());
+    look_for_native(now - burst_begin_.value_or(now), activity);
     burst_begin_ = now;
-    return native_.size() > before ? std::optional(native_.back()) : std::nullopt;
+    return {{native_.begin() + before, native_.end()}, late_.empty()};
+}
+
+// Takes over what has become machine code, and is worth it.
+void Store::take_hot(LateCode& late) {
+    const u32 before = late.taken.functions;
+    if (!late.hot->take(native_device(), late.taken)) return;
+    for (const std::shared_ptr<const device::NativeCode>& code : late.taken.parts) {
+        const device::NativePart part{code, late.begin};
+        if (native_target() == device_.space_target())
+            if (Result<void> used = space_->use_native(part); !used) return;
+        native_.push_back(part);
+    }
+    if (before == 0) facts_.interpreted += late.hot->function_count();
+    facts_.functions += late.taken.functions - before;
+    facts_.interpreted -= late.taken.functions - before;
+    facts_.source = late.hot->source();
+    facts_.seconds = late.hot->seconds();
+    if (before == 0 && !facts_.switched && interpreted_.count() > 0) facts_.switched = interpreted_;
 }
 
 Result<void> Store::use_native(const FoundImage& found, u32 begin) {

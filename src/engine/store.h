@@ -197,7 +197,7 @@ public:
     // Of bursts that were made here: whether machine code may come while they run, and then what
     // has come by now. The latter at intervals, as the processes run.
     bool awaits_native() const { return !late_.empty(); }
-    std::optional<device::NativePart> take_late_native();
+    device::Burst::Late take_late_native(const device::Activity& activity);
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
@@ -227,6 +227,14 @@ private:
         u32 instantiate, header;
     };
 
+    // Modules whose machine code may come later, and where their code begins.
+    struct LateCode {
+        std::shared_ptr<Images> images;
+        u32 begin;
+        std::shared_ptr<HotCode> hot = {};  // where it comes function by function
+        HotCode::Taken taken = {};
+    };
+
     Store(const StoreOptions& options, device::Device& device)
         : options_(options), device_(device) {}
     // Whose machine code it is.
@@ -245,7 +253,9 @@ private:
     Result<void> find_native(const std::shared_ptr<const wasm::Module>& module,
                              const translate::Code& code, u32 begin);
     Result<void> use_native(const FoundImage& found, u32 begin);
-    void look_for_native(std::chrono::nanoseconds ran);
+    void look_for_native(std::chrono::nanoseconds ran, const device::Activity& activity);
+    void take_hot(LateCode& late);
+    Result<void> use_some(const wasm::Module& module, const translate::Code& code, u32 begin);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);
@@ -270,11 +280,6 @@ private:
     device::Device& device_;
     device::SystemMemory* system_ = nullptr;
     std::vector<device::NativePart> native_;
-    // Modules whose machine code may come later, and where their code begins.
-    struct LateCode {
-        std::shared_ptr<Images> images;
-        u32 begin;
-    };
     std::vector<LateCode> late_;
     std::optional<std::chrono::steady_clock::time_point> burst_begin_;
     std::chrono::nanoseconds interpreted_{0};  // how long it ran without

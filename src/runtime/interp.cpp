@@ -8,9 +8,9 @@
 namespace gpurun::rt {
 namespace {
 
-template <bool stepping>
-ThreadState interpret(const Process& p, u32 thread_index, s64 quantum,
-                      [[maybe_unused]] u32 enough) {
+template <bool stepping, bool sees_entries = false>
+ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_unused]] u32 enough,
+                      [[maybe_unused]] const u32* entry_at = nullptr) {
 #if INTERPRETER_IS_THREADED
     static const void* const labels[] = {
 #define OP(name) &&label_##name,
@@ -355,7 +355,19 @@ leave:
     return state;
 }
 
+template <bool sees_entries>
+ThreadState interpret_to_entry(const Process& p, u32 thread, const u32* entry_at, s64 quantum) {
+    if constexpr (sees_entries)
+        return interpret<false, true>(p, thread, quantum, 0, entry_at);
+    else
+        return run(p, thread, quantum_to_next);
+}
+
 }  // namespace
+
+ThreadState run_to_entry(const Process& process, u32 thread, const u32* entry_at, s64 quantum) {
+    return interpret_to_entry<interpreter_sees_entries>(process, thread, entry_at, quantum);
+}
 
 ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough) {
     return interpret<false>(process, thread, quantum, enough);

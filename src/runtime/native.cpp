@@ -97,6 +97,14 @@ NativeStatus status_of(Outcome outcome) {
     }
 }
 
+void note_miss(const NativeTable& table, u32 callee) {
+    NativeMisses* misses = table.misses;
+    if (misses == nullptr) return;
+    const u32 number = load_relaxed(&misses->count);
+    store_relaxed(&misses->callees[number % NativeMisses::size], callee);
+    store_relaxed(&misses->count, number + 1);
+}
+
 // A function whose code is nothing but a system call.
 bool is_system(const Process& p, u32 entry) {
     return CodeOp(op_of(p.code[entry + 1])) == CodeOp::system;
@@ -132,13 +140,14 @@ NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entr
     u32* const caller = n.instance;
     NativeStatus status;
     for (;;) {
-        if (const u32 entry = n.table->entry_at[pc]; entry != 0) {
+        if (const u32 entry = n.table->entry_of(pc); entry != 0) {
             if (instance != n.instance) use_instance(n, instance);
             status = enter_native(*n.table, entry, &n, fp.first, rp.first);
         } else if (is_system(*n.process, pc)) {
             status = call_system(n, [&] { return instance; }, pc, fp, rp);
             if (n.instance == caller) return status;  // with the memory that it had
         } else {
+            note_miss(*n.table, pc);
             write_place(n, pc, fp, rp, instance);
             status = NativeStatus::yield;
         }
@@ -283,6 +292,11 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     else
         time = n.time;
     must_interpret = alternates || status == NativeStatus::interpret;
+    if (interpreter_sees_entries && status == NativeStatus::interpret) {
+        const u32 pc = word(thread, thread_pc);
+        const u64 w = p.code[pc];
+        if (CodeOp(op_of(w)) == CodeOp::call) note_miss(table, pc + imm_of(w));
+    }
     switch (status) {
         case NativeStatus::done: return_to_caller(p, thread); break;
         case NativeStatus::tail:
@@ -350,7 +364,7 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
         if (is_live && !must_interpret) {
             const u32 pc = is_known ? r.pc : word(thread, thread_pc);
             stub = system_stub_around(p, pc);
-            if (stub == 0) entry = table.entry_at[pc];
+            if (stub == 0) entry = table.entry_of(pc);
         }
         const bool interprets = is_live && entry == 0 && stub == 0;
         if (entry != 0)
@@ -366,8 +380,9 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             do_chores(chore);
         }
         if (lanes_of(interprets) != 0) {
-            // To the next call or loop: there may be an entry.
-            const ThreadState now = run(p, interprets ? thread_index : 0, quantum_to_next);
+            // To a call or a loop where there is an entry, or may be one.
+            const ThreadState now = run_to_entry(p, interprets ? thread_index : 0, table.entry_at,
+                                                 alternates ? quantum_to_next : turn_cost);
             if (interprets) {
                 state = now;
                 must_interpret = false;

@@ -34,14 +34,25 @@ struct NativeEntry {
     NativeEnter* enter;
     u32 number;
 };
+// Functions for which machine code had to leave, since they have none: where they begin, the latest
+// of them. Threads that write at once may lose some.
+struct NativeMisses {
+    static constexpr u32 size = 256;
+    u32 count = 0;
+    u32 callees[size] = {};
+};
 struct NativeTable {
     const u32* entry_at;         // position -> number in `entries`, or 0
     const NativeEntry* entries;  // the first is unused
+    NativeMisses* misses;        // null: nobody wants to know
 
-    NativeTable(const u32* at, const NativeEntry* all) : entry_at(at), entries(all) {}
+    NativeTable(const u32* at, const NativeEntry* all, NativeMisses* missed)
+        : entry_at(at), entries(all), misses(missed) {}
     explicit NativeTable(const NativeEntries& given)
         : entry_at(reinterpret_cast<const u32*>(given.entry_at)),
-          entries(reinterpret_cast<const NativeEntry*>(given.entries)) {}
+          entries(reinterpret_cast<const NativeEntry*>(given.entries)),
+          misses(nullptr) {}
+    u32 entry_of(u32 position) const { return load_entry(&entry_at[position]); }
 };
 inline NativeStatus enter_native(const NativeTable& table, u32 entry, NativeContext* n,
                                  StackWord* fp, StackWord* rp) {

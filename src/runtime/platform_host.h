@@ -37,6 +37,10 @@ inline constexpr bool pieces_are_kept = false;
 inline constexpr s64 quantum_to_next = 0;
 // Copies and fills of so many bytes are done by machine code itself: more take longer than a call.
 inline constexpr u32 short_bytes = 16;
+// True if the interpreter itself looks for entries of machine code, and so runs on where there are
+// none; and a read of a number in their table, where machine code may appear at any time.
+inline constexpr bool interpreter_sees_entries = true;
+inline u32 load_entry(const u32* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 // True if machine code stops by a clock, which lanes of a warp share, and not by what it has done;
 // and that clock, in cycles.
 inline constexpr bool has_clock = false;
@@ -316,6 +320,14 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         pc += (n); \
         DISPATCH   \
     }
+// Leaves if machine code can go on here.
+#define STOP_AT_ENTRY                                        \
+    {                                                        \
+        if constexpr (sees_entries) {                        \
+            if (load_entry(&entry_at[pc]) != 0) [[unlikely]] \
+                goto yield;                                  \
+        }                                                    \
+    }
 // Goes on at pc, by way of a call or another step of a long operation: counts, for what the
 // callee's code may be, or 64 KiB of memory.
 #define GO_COUNTED                        \
@@ -325,6 +337,7 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
             if (quantum < 0) [[unlikely]] \
                 goto yield;               \
         }                                 \
+        STOP_AT_ENTRY                     \
         DISPATCH                          \
     }
 // Goes to pc + distance; backward or to itself, it counts the words that the loop may have run.
@@ -337,5 +350,6 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
             if (quantum < 0) [[unlikely]]                             \
                 goto yield;                                           \
         }                                                             \
+        if (go_distance <= 0) STOP_AT_ENTRY                           \
         DISPATCH                                                      \
     }

@@ -22,6 +22,8 @@ inline constexpr u32 warp_lanes = 32;
 inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
 inline constexpr u32 short_bytes = 256;
+inline constexpr bool interpreter_sees_entries = false;
+inline u32 load_entry(const u32* p) { return *p; }
 inline constexpr bool has_clock = true;
 inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock()); }
 inline bool is_above(const u8* limit) {

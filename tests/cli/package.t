@@ -62,7 +62,7 @@ sections:
     id  name            offset      size     count
      1  type               0xa        13         3
 
-$ GPURUN_CACHE= gpu-run --device cpu --allow-precompiled --stats --invoke f x.gpu 5 2>&1 | grep tier
+$ GPURUN_CACHE= gpu-run --device cpu --tier native --allow-precompiled --stats --invoke f x.gpu 5 2>&1 | grep tier
 gpu-run: x.gpu: tier native, 3 functions of machine code, 0 in the interpreter, from the file
 
 # A file whose machine code does something else than its module shows which of the two ran.

@@ -337,12 +337,13 @@ private:
         for (usize i = 0; i < expected.size() && prints; i++)
             std::printf("%s: %s%s\n", what_was_called(subject, i).c_str(),
                         describe(expected[i].outcome).c_str(), expected[i].where.c_str());
-        for (Tier tier : {Tier::native, Tier::alternate, Tier::early}) {
+        for (Tier tier : {Tier::native, Tier::alternate, Tier::early, Tier::partial}) {
             // On a GPU the assembler would run once more for every module.
-            if (tier == Tier::early && !is_cpu) continue;
+            if ((tier == Tier::early || tier == Tier::partial) && !is_cpu) continue;
             const char* name = tier == Tier::native      ? "native"
                                : tier == Tier::alternate ? "alternate"
-                                                         : "early";
+                               : tier == Tier::early     ? "early"
+                                                         : "partial";
             auto run = Run::make(subject, tier, device, nullptr);
             if (!run) return Verdict{true, name + (": " + run.error().to_string())};
             const std::vector<Line> got = TRY((*run)->calls());
@@ -451,8 +452,8 @@ Result<bool> compare_all(const Options& options) {
     std::unique_ptr<device::Device> device = TRY(device::open_device(options.device));
     std::unique_ptr<Oracle> oracle;
     if (!options.wasmtime.empty()) oracle = TRY(Oracle::open(options.wasmtime));
-    Comparison comparison{*cpu, *device, oracle.get(), options.device == "cpu", options.is_bursts,
-                          options.prints};
+    Comparison comparison{
+        *cpu, *device, oracle.get(), options.device == "cpu", options.is_bursts, options.prints};
     usize differ = 0, skipped = 0, with_wasmtime = 0, calls = 0, calls_of_wasmtime = 0;
     for (const std::string& file : options.files) {
         alarm(seconds_for_module);

@@ -18,7 +18,8 @@ Package example() {
     package.module.assign(std::begin(empty_module), std::end(empty_module));
     codegen::Image image;
     image.functions = 2;
-    image.pieces.push_back({{1, 2, 3}, "enter", {0, 7}});
+    image.all_functions = 3;
+    image.pieces.push_back({{1, 2, 3}, "enter", {0, 7}, {2}});
     package.images.push_back({codegen::Target::host, "x86-64", "a key", codegen::to_bytes(image)});
     package.images.push_back(
         {codegen::Target::cuda_space, "", "another", codegen::to_bytes(image)});

@@ -6,7 +6,7 @@
   (func (param i64) (result i64) (i64.load $wide offset=0x100000000 (local.get 0))))
 
 ;; ---- IR
-;; define hidden { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
+;; define internal { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)

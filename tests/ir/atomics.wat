@@ -9,7 +9,7 @@
     (i32.atomic.rmw8.cmpxchg_u (local.get 0) (local.get 1) (local.get 2))))
 
 ;; ---- IR
-;; define hidden { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
+;; define internal { i32, i64 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)
@@ -34,7 +34,7 @@
 ;;   %17 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %15, 1
 ;;   ret { i32, i64 } %17
 ;; }
-;; define hidden { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1, i32 %2) {
+;; define internal { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1, i32 %2) {
 ;; on:
 ;;   %3 = call i64 @native_after_call(i64 %4)
 ;;   call void @native_set_quantum(ptr %context, i64 %3)

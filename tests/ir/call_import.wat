@@ -6,7 +6,7 @@
   (func (param i32) (result i32) (call 0 (local.get 0))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; resume:
 ;;   %1 = call i32 @native_get_32(ptr %fp, i32 1)
 ;;   store i32 %1, ptr %slot1_32

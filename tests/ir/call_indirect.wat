@@ -7,7 +7,7 @@
     (call_indirect (param i32) (result i32) (local.get 0) (local.get 1))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)

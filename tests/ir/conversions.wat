@@ -9,7 +9,7 @@
   (func (param f64) (result i64) (i64.reinterpret_f64 (f64.promote_f32 (f32.demote_f64 (local.get 0))))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
@@ -27,7 +27,7 @@
 ;;   %10 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %8, 1
 ;;   ret { i32, i32 } %10
 ;; }
-;; define hidden { i32, i64 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i64 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
@@ -41,7 +41,7 @@
 ;;   %8 = insertvalue { i32, i64 } { i32 0, i64 poison }, i64 %6, 1
 ;;   ret { i32, i64 } %8
 ;; }
-;; define hidden { i32, i64 } @f2(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
+;; define internal { i32, i64 } @f2(ptr noalias %context, ptr %fp, ptr %rp, i64 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)

@@ -6,7 +6,7 @@
   (func (param i64 i64) (result i64) (i64.rem_u (local.get 0) (local.get 1))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)
@@ -23,7 +23,7 @@
 ;;   %10 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %8, 1
 ;;   ret { i32, i32 } %10
 ;; }
-;; define hidden { i32, i64 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i64 %0, i64 %1) {
+;; define internal { i32, i64 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i64 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)

@@ -12,7 +12,7 @@
   (func (param i32) (throw $t (local.get 0))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; resume:
 ;;   br label %block
 ;; resumed:
@@ -47,7 +47,7 @@
 ;;   store i64 %17, ptr %memory_size
 ;;   br label %block4
 ;; }
-;; define hidden { i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)

@@ -8,7 +8,7 @@
       (br_if $l (local.get 0)))))
 
 ;; ---- IR
-;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; begin:
 ;;   %1 = call ptr @native_memory(ptr %context)
 ;;   store ptr %1, ptr %memory

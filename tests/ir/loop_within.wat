@@ -10,7 +10,7 @@
       (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))
 
 ;; ---- IR
-;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
+;; define internal { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
 ;; resume:
 ;;   %2 = call i32 @native_get_32(ptr %fp, i32 0)
 ;;   store i32 %2, ptr %slot0_32

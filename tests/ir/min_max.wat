@@ -6,7 +6,7 @@
              (f32.min (local.get 2) (local.get 3)))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0, i64 %1, i32 %2, i32 %3) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i64 %0, i64 %1, i32 %2, i32 %3) {
 ;; on:
 ;;   %4 = call i64 @native_after_call(i64 %5)
 ;;   call void @native_set_quantum(ptr %context, i64 %4)

@@ -8,7 +8,7 @@
       (v128.load (local.get 0)))))
 
 ;; ---- IR
-;; define hidden { i32, <4 x i32> } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, <4 x i32> %1) {
+;; define internal { i32, <4 x i32> } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, <4 x i32> %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)

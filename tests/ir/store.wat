@@ -5,7 +5,7 @@
   (func (param i32 i64) (i64.store16 (local.get 0) (local.get 1))))
 
 ;; ---- IR
-;; define hidden { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
+;; define internal { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i64 %1) {
 ;; on:
 ;;   %2 = call i64 @native_after_call(i64 %3)
 ;;   call void @native_set_quantum(ptr %context, i64 %2)

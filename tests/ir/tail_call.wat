@@ -9,7 +9,7 @@
   (func (param i32) (result i32) (return_call 2 (local.get 0))))
 
 ;; ---- IR
-;; define hidden { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
@@ -23,7 +23,7 @@
 ;;   call void @native_add_dirty(ptr %context, i32 %6)
 ;;   ret { i32, i32 } { i32 4, i32 poison }
 ;; }
-;; define hidden { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i32 } @f1(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
@@ -44,7 +44,7 @@
 ;;   %12 = icmp eq i32 %11, 0
 ;;   br i1 %12, label %returned, label %left
 ;; }
-;; define hidden { i32, i32 } @f2(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
+;; define internal { i32, i32 } @f2(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; on:
 ;;   %1 = call i64 @native_after_call(i64 %2)
 ;;   call void @native_set_quantum(ptr %context, i64 %1)

@@ -26,6 +26,8 @@ inline constexpr u32 warp_lanes = GPURUN_LANES;
 // The native tier's, as in platform_nvptx.h.
 inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
+inline constexpr bool interpreter_sees_entries = false;
+inline u32 load_entry(const u32* p) { return *p; }
 inline constexpr bool has_clock = false;
 inline u32 short_clock() { return 0; }
 inline bool is_above(const u8* limit) {

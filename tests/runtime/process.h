@@ -23,6 +23,7 @@ inline device::Tier tier_under_test() {
     const char* name = std::getenv("GPURUN_TEST_TIER");
     if (name == nullptr) return device::Tier::interp;
     if (std::string_view(name) == "early") return device::Tier::early;
+    if (std::string_view(name) == "partial") return device::Tier::partial;
     return std::string_view(name) == "alternate" ? device::Tier::alternate : device::Tier::native;
 }
 

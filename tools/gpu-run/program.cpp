@@ -59,8 +59,9 @@ std::optional<gpurun_tier> tier_of(const std::string& name) {
     if (name == "auto") return GPURUN_TIER_AUTO;
     if (name == "interp") return GPURUN_TIER_INTERP;
     if (name == "native") return GPURUN_TIER_NATIVE;
-    if (name == "alternate") return GPURUN_TIER_ALTERNATE;  // for tests, as is the next
+    if (name == "alternate") return GPURUN_TIER_ALTERNATE;  // for tests, as are the next
     if (name == "early") return GPURUN_TIER_EARLY;
+    if (name == "partial") return GPURUN_TIER_PARTIAL;
     return std::nullopt;
 }
 

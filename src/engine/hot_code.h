@@ -1,0 +1,106 @@
+// Machine code of a module for the CPU, function by function: threads beside the runs compile what
+// carries their time, and the runs take over what is there and worth linking. The rest stays
+// interpreted. All that was compiled is kept in the cache, whenever the runs end.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "device/device.h"
+
+namespace gpurun::engine {
+
+enum class ImageSource : u8 { compiled, cache, file };
+
+class HotCode : public std::enable_shared_from_this<HotCode> {
+public:
+    // Writes an image into the cache.
+    using Keep = std::function<void(const codegen::Image& image)>;
+    // `begun` is what was compiled before, `from` where that was found, `name` what notes call the
+    // module.
+    HotCode(std::shared_ptr<const wasm::Module> module, std::string name,
+            const translate::Code& code, bool is_metered, codegen::Image begun, ImageSource from,
+            Keep keep);
+
+    // Takes down what threads did in the time `ran`, and begins to compile what is worth it.
+    // `begin` is where the module's code lies.
+    void saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran);
+    // Has everything loaded that was compiled, whether it is hot or not.
+    void want_all();
+    // What of the machine code a run has.
+    struct Taken {
+        std::vector<std::shared_ptr<const device::NativeCode>> parts;  // the new ones
+        usize count = 0;                                               // of all
+        u32 functions = 0;                                             // of all
+    };
+    // Loads what is worth it, unless another run has, and adds to what a run has taken before.
+    // Returns true if there is more than before.
+    bool take(device::Device& device, Taken& taken);
+    ~HotCode();
+    // Compiles nothing more, and keeps what there is.
+    void give_up();
+
+    u32 function_count() const { return u32(code_begins_.size()) - imported_; }
+    // What compiling took so far, and where most of the machine code is from.
+    codegen::Image::Times seconds();
+    ImageSource source();
+
+private:
+    struct Piece {
+        codegen::Image image;  // with this piece alone
+        u64 heat = 0;          // nanoseconds
+        bool is_wanted = false, is_loaded = false;
+    };
+    enum class State : u8 { cold, begun, compiled, refused };
+    struct Function {
+        u64 heat = 0;  // nanoseconds that it was seen to run, interpreted
+        u32 piece = 0;
+        State state = State::cold;
+    };
+    struct Compilation;
+
+    u32 words_of(u32 func) const;
+    std::optional<u32> function_at(u32 position) const;
+    u64 patience(u32 func) const;
+    void heat(u32 func, u64 time);
+    void add(codegen::Image::Piece piece);
+    std::vector<u32> choose();
+    void work();
+    void begin_work();
+    void save();
+    codegen::Image all_there_is() const;
+
+    const std::shared_ptr<const wasm::Module> module_;
+    const std::string name_;
+    const bool is_metered_;
+    const u32 imported_;
+    const ImageSource from_;
+    const Keep keep_;
+    std::vector<u32> code_begins_;  // by function
+    u32 code_end_;
+    std::atomic<bool> is_given_up_ = false;
+
+    std::once_flag once_;  // for compilation_
+    std::mutex saving_;    // is taken before the next
+    std::mutex mutex_;
+    std::vector<Function> functions_;
+    std::vector<Piece> pieces_;
+    std::vector<std::shared_ptr<const device::NativeCode>> loaded_;
+    std::vector<u32> loaded_functions_;  // of each of these
+    bool has_hot_ = false;               // some that nobody compiles yet may be hot
+    std::unique_ptr<Compilation> compilation_;
+    std::chrono::steady_clock::time_point last_save_;
+    codegen::Image::Times seconds_;
+    u32 workers_ = 0;
+    usize kept_ = 0;  // pieces that the cache has
+    bool has_failed_ = false;
+};
+
+}  // namespace gpurun::engine
