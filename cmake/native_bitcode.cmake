@@ -49,7 +49,7 @@ add_custom_target(codegen_hash DEPENDS ${codegen_hash})
 # LLVM: the shared library, or static ones where the binary goes to other machines.
 find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
 if(GPURUN_STATIC)
-  llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX OrcJIT Passes BitReader)
+  llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX JITLink Passes BitReader)
   # What LLVM's support library links, statically too; a solver that nothing here uses is left out.
   get_target_property(llvm_needs LLVMSupport INTERFACE_LINK_LIBRARIES)
   list(FILTER llvm_needs EXCLUDE REGEX "z3|ZLIB|zstd")

@@ -62,6 +62,9 @@ private:
     std::vector<Value> arguments_;
 };
 
+// How much of a file comes with a block that somebody asked for.
+constexpr u64 blocks_ahead = 64;
+
 // The device's numbers are checked before they are followed.
 Result<std::vector<Handle>> read_handles(SystemMemory& system, Handle at, u64 count) {
     if (offset_of(at) + count * sizeof(Handle) > system.size())
@@ -222,14 +225,27 @@ Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
         place %= table_blocks;
     }
     u64 entry = table + place * sizeof(Handle);
-    if (is_there && TRY(read_value<Handle>(*memory_, entry)) != 0)
-        return {};  // somebody else asked for it before
-    Result<std::vector<u8>> bytes = image_->read_block(node.host_id, me.request_at);
-    if (!bytes || !is_there || next_brought_ + file_block > memory_->size())
+    auto is_brought = [&](u64 handle) -> Result<bool> {
+        return TRY(read_value<Handle>(*memory_, handle)) != 0;
+    };
+    if (is_there && TRY(is_brought(entry))) return {};  // somebody else asked for it before
+    // What follows comes with it if the file is small, or is read in order.
+    const u64 table_size = node.flags & node_is_deep ? table_blocks : node.content_count;
+    const u64 blocks = std::max<u64>(1, (node.size + file_block - 1) / file_block);
+    const u64 room = (memory_->size() - next_brought_) / file_block;
+    u64 count = 1;
+    if (is_there && room > 8 * blocks_ahead &&
+        (blocks <= blocks_ahead || (place > 0 && TRY(is_brought(entry - sizeof(Handle))))))
+        while (count < blocks_ahead && place + count < table_size &&
+               me.request_at + count < blocks && !TRY(is_brought(entry + count * sizeof(Handle))))
+            count++;
+    Result<std::vector<u8>> bytes = image_->read_blocks(node.host_id, me.request_at, count);
+    if (!bytes || !is_there || count > room)
         return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
     TRY(memory_->write(next_brought_, *bytes));
-    TRY(write_value(*memory_, entry, Handle(next_brought_ >> handle_shift)));
-    next_brought_ += file_block;
+    for (u64 i = 0; i < count; i++, next_brought_ += file_block)
+        TRY(write_value(*memory_, entry + i * sizeof(Handle),
+                        Handle(next_brought_ >> handle_shift)));
     return {};
 }
 

@@ -113,6 +113,7 @@ private:
         std::vector<std::pair<std::string, Handle>> inner;  // directories in it, the first last
     };
 
+    Result<u64> find_room(u64 size, u64 alignment) const;
     Result<u64> place(u64 size, u64 alignment);
     Result<Handle> allocate(u64 size);
     void write(u64 offset, const void* from, u64 size);
@@ -152,15 +153,20 @@ private:
     std::vector<u8> content_;  // of the file that is being added
 };
 
-Result<u64> ImageBuilder::place(u64 size, u64 alignment) {
-    std::vector<u8>& bytes = image_.bytes_;
-    u64 offset = (bytes.size() + alignment - 1) & ~(alignment - 1);
+// Finds where the next `size` bytes begin.
+Result<u64> ImageBuilder::find_room(u64 size, u64 alignment) const {
+    u64 offset = (image_.bytes_.size() + alignment - 1) & ~(alignment - 1);
     if (size > options_.arena_size || offset > options_.arena_size - size)
         return Error{
             format("the files of --dir, arguments and standard input take more than the "
                    "%llu MiB of system memory: need %llu MiB and more",
                    Number(options_.arena_size >> 20), Number((offset + size) >> 20))};
-    bytes.resize(offset + size);
+    return offset;
+}
+
+Result<u64> ImageBuilder::place(u64 size, u64 alignment) {
+    u64 offset = TRY(find_room(size, alignment));
+    image_.bytes_.resize(offset + size);
     return offset;
 }
 
@@ -270,11 +276,14 @@ Result<SystemImage> ImageBuilder::build() {
     TRY(add_input(header));
     TRY(add_inputs(header));
     header.debug_capacity = options_.debug_capacity;
-    if (header.debug_capacity)
-        header.debug = TRY(allocate(u64{header.debug_capacity} * sizeof(DebugRecord)));
-    TRY(place(0, heap_alignment));
+    // Room that is zeros is no part of the image's bytes.
+    const u64 records_size = u64{header.debug_capacity} * sizeof(DebugRecord);
+    const u64 records = TRY(find_room(records_size, least_block));
+    TRY(place(0, least_block));
+    if (header.debug_capacity) header.debug = Handle(records >> handle_shift);
+    image_.base_end_ = (records + records_size + heap_alignment - 1) & ~(heap_alignment - 1);
     header.base_end = header.bump = image_.base_end();
-    if (header.size - header.base_end < heap_alignment)
+    if (header.base_end > header.size || header.size - header.base_end < heap_alignment)
         return Error{
             format("the files of --dir, arguments and standard input take %llu MiB, and "
                    "system memory has %llu MiB: nothing is left for the processes",
@@ -589,8 +598,8 @@ const HostFile* SystemImage::host_file(Handle node) const {
 
 u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }
 
-Result<std::vector<u8>> SystemImage::read_block(u32 host_id, u64 block) const {
-    std::vector<u8> bytes(file_block);
+Result<std::vector<u8>> SystemImage::read_blocks(u32 host_id, u64 block, u64 count) const {
+    std::vector<u8> bytes(count * file_block);
     TRY(read_cold(host_id, block > max_file / file_block ? max_file : block * file_block, bytes));
     return bytes;
 }

@@ -20,7 +20,7 @@
 namespace gpurun::host {
 
 inline constexpr u64 cold_size = u64{1} << 20;    // larger files stay with the host
-inline constexpr u64 max_warm = u64{256} << 20;   // bytes of contents; files beyond are cold too
+inline constexpr u64 max_warm = u64{8} << 20;     // bytes of contents; files beyond are cold too
 inline constexpr u32 max_host_depth = 256;        // of a directory tree: then an Error
 inline constexpr u64 live_input = u64{64} << 10;  // bytes of input at a time
 inline constexpr u64 held_output = u64{64}
@@ -85,10 +85,10 @@ public:
     SystemImage& operator=(SystemImage&&) noexcept;
     ~SystemImage();
 
-    // [0, base_end) of the arena: the header, then what it leads to. The header's clocks are those
-    // of when the image was made.
+    // The beginning of the arena: the header, then what it leads to. From there to base_end() are
+    // zeros. The header's clocks are those of when the image was made.
     std::span<const u8> bytes() const { return bytes_; }
-    u64 base_end() const { return bytes_.size(); }
+    u64 base_end() const { return base_end_; }
     // The header for another launch, with the clocks of now.
     SystemHeader fresh_header() const;
     static void stamp(SystemHeader& header);
@@ -116,7 +116,10 @@ public:
 
     // Contents of a node with node_is_cold. Numbers of a device are not trusted.
     u32 cold_count() const;
-    Result<std::vector<u8>> read_block(u32 host_id, u64 block) const;  // file_block bytes
+    Result<std::vector<u8>> read_blocks(u32 host_id, u64 block, u64 count) const;
+    Result<std::vector<u8>> read_block(u32 host_id, u64 block) const {
+        return read_blocks(host_id, block, 1);
+    }
     // Past the end that the file had when the image was made are zeros.
     Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
     // Keeps what a path leads to now for read_cold, before it leads to something else.
@@ -128,6 +131,7 @@ private:
     SystemImage();
 
     std::vector<u8> bytes_;
+    u64 base_end_ = 0;
     std::vector<Mount> mounts_;
     std::vector<File> directories_;
     std::vector<HostFile> host_files_;  // by their nodes

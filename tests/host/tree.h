@@ -209,6 +209,7 @@ struct Guest : Memory {
 
     explicit Guest(const SystemImage& image) {
         bytes.assign(image.bytes().begin(), image.bytes().end());
+        bytes.resize(image.base_end());
         process = allocate(sizeof(ProcessBlock));
         Handle roots = allocate(max_preopens * sizeof(Handle));
         get<ProcessBlock>(process).roots = roots;
