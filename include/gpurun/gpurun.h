@@ -406,6 +406,9 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_run_jobs(gpurun_device* device
  * the cache that was dropped: from all threads, one at a time. A fault of a process that another
  * one started has its backtrace in more lines of the same text. NULL: nobody, as at first. */
 GPURUN_API void gpurun_set_notes(gpurun_line line, void* data);
+/** Tells `progress` how many parts of a module have been compiled while a run waits for its machine
+ * code (GPURUN_TIER_NATIVE): from all threads, one at a time. NULL: nobody, as at first. */
+GPURUN_API void gpurun_set_compile_progress(gpurun_progress progress, void* data);
 
 /** Whether machine code is still being made for GPURUN_TIER_AUTO, be it that nobody wants it any
  * more. exit() waits for the threads that do, for a second perhaps; _exit() does not. */

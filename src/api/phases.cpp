@@ -21,4 +21,10 @@ void gpurun_set_notes(gpurun_line line, void* data) {
     gpurun::hear_notes([line, data](const std::string& text) { line(data, text.c_str()); });
 }
 
+void gpurun_set_compile_progress(gpurun_progress progress, void* data) {
+    if (!progress) return gpurun::hear_compiled({});
+    gpurun::hear_compiled(
+        [progress, data](uint64_t done, uint64_t all) { progress(data, done, all); });
+}
+
 bool gpurun_is_compiling(void) { return gpurun::engine::is_working_beside(); }

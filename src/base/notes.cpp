@@ -10,6 +10,7 @@ namespace {
 struct Hearing {
     std::mutex mutex;
     std::function<void(const std::string&)> listener;
+    std::function<void(u64, u64)> compiled;
 };
 
 // Never gone: threads may have something to say while the program ends.
@@ -24,6 +25,16 @@ Hearing& hearing() {
 void note(const std::string& text) {
     std::lock_guard lock(hearing().mutex);
     if (hearing().listener) hearing().listener(text);
+}
+
+void tell_compiled(u64 done, u64 all) {
+    std::lock_guard lock(hearing().mutex);
+    if (hearing().compiled) hearing().compiled(done, all);
+}
+
+void hear_compiled(std::function<void(u64 done, u64 all)> listener) {
+    std::lock_guard lock(hearing().mutex);
+    hearing().compiled = std::move(listener);
 }
 
 void hear_notes(std::function<void(const std::string&)> listener) {

@@ -256,7 +256,10 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
     };
     const usize most =
         options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    if (options.has_progress && count > 0) options.has_progress(0, count);
     share_work(u32(std::min(most, count)), work);
+    // Also if it was cancelled.
+    if (options.has_progress && count > 0) options.has_progress(count, count);
 
     Image image = std::move(begun);
     for (std::optional<Result<Image::Piece>>& piece : made) {

@@ -2,6 +2,7 @@
 #include "engine/compiled.h"
 
 #include "base/format.h"
+#include "base/notes.h"
 #include "base/phases.h"
 
 namespace gpurun::engine {
@@ -29,8 +30,9 @@ Result<std::string> emit(const wasm::Module& module, Emitted what) {
     return text;
 }
 
-Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module) {
-    return describe(TRY(Images(module).get(codegen::Target::host, false))->image);
+Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module,
+                                      const std::string& name) {
+    return describe(TRY(Images(module, name).get(codegen::Target::host, false))->image);
 }
 
 Result<std::vector<u8>> make_package(const wasm::Module& module,
@@ -44,6 +46,7 @@ Result<std::vector<u8>> make_package(const wasm::Module& module,
         codegen::Options options;
         options.target = target;
         if (target == codegen::Target::host) options.cpu = cpu;
+        options.has_progress = tell_compiled;
         const codegen::Image image = TRY(codegen::compile(module, code, options));
         package.images.push_back({target, options.cpu, codegen::target_key(target, options.cpu),
                                   codegen::to_bytes(image)});

@@ -9,8 +9,9 @@ namespace gpurun::engine {
 // assembly, or PTX.
 enum class Emitted : u8 { ir, assembly, ptx };
 Result<std::string> emit(const wasm::Module& module, Emitted what);
-// Compiles it for the CPU, so that it is kept. What was done, in words.
-Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module);
+// Compiles a module for the CPU, so that it is kept under `name`. Returns what was done, in words.
+Result<std::string> compile_for_later(const std::shared_ptr<const wasm::Module>& module,
+                                      const std::string& name);
 
 // A module with its machine code for these targets; for the host's, a CPU as in codegen::Options.
 // The same module gives the same bytes, wherever it is made. `done` says what was, in words.

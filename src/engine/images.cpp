@@ -146,13 +146,14 @@ Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) 
         options.target = job.target;
         options.is_nice = job.is_nice;
         options.is_cancelled = [&job, this] { return is_unwanted(job); };
+        if (!job.is_nice) options.has_progress = tell_compiled;
         codegen::Image begun;
         if (job.target == codegen::Target::host)
             begun = find_kept(job.target, job.is_metered, code).value_or(codegen::Image());
         codegen::Image image = TRY(codegen::compile(*module, code, options, std::move(begun)));
         found = std::make_shared<const FoundImage>(std::move(image), ImageSource::compiled);
-        cache().put(cache_key(*module, job.target, job.is_metered),
-                    codegen::to_bytes(found->image));
+        cache().put(cache_key(*module, job.target, job.is_metered), codegen::to_bytes(found->image),
+                    name);
     }
     if (job.assemble && !is_unwanted(job)) job.assemble(found->image);
     return found;
@@ -229,19 +230,23 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
 
 std::shared_ptr<HotCode> Images::hot(bool is_metered, const translate::Code& code) {
     const codegen::Target target = codegen::Target::host;
-    auto whole = made_->find(target, is_metered, code);
     std::lock_guard lock(made_->mutex);
     std::shared_ptr<HotCode>& hot = made_->hot[is_metered];
     if (hot) return hot;
+    PhaseTimer timer(Phase::compile);
     codegen::Image begun;
+    std::shared_ptr<const FoundImage> whole;
+    if (const Row* there = made_->row(target, is_metered)) whole = there->found;
+    if (!whole && !is_metered) whole = made_->find_shipped(target, code);
     const ImageSource from = whole ? whole->source : ImageSource::cache;
     if (whole)
         begun = whole->image;
     else if (auto kept = made_->find_kept(target, is_metered, code))
         begun = std::move(*kept);
-    auto keep = [module = made_->module, is_metered](const codegen::Image& image) {
-        cache().put(cache_key(*module, codegen::Target::host, is_metered),
-                    codegen::to_bytes(image));
+    auto keep = [module = made_->module, name = made_->name,
+                 is_metered](const codegen::Image& image) {
+        cache().put(cache_key(*module, codegen::Target::host, is_metered), codegen::to_bytes(image),
+                    name);
     };
     return hot = std::make_shared<HotCode>(made_->module, made_->name, code, is_metered,
                                            std::move(begun), from, std::move(keep));

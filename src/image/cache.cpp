@@ -1,4 +1,5 @@
-// Files of: magic, hash of the content, length of the key, key, content.
+// Files of: magic, hash of the content, lengths, label, key, content. A file named `limit` has the
+// most bytes of all of them, in digits.
 #include "image/cache.h"
 
 #include <dirent.h>
@@ -27,12 +28,14 @@
 namespace gpurun::image {
 namespace {
 
-constexpr u64 magic = 0x3145484341435247;  // "GRCACHE1"
+constexpr u64 magic = 0x3245484341435247;  // "GRCACHE2"
+constexpr const char* limit_name = "limit";
+constexpr usize most_label = 200;  // bytes
 
 constexpr usize name_digits = 32;
 
 struct Header {
-    u64 magic, content_hash, key_size, content_size;
+    u64 magic, content_hash, label_size, key_size, content_size;
 };
 
 bool read_all(int file, void* to, usize size) {
@@ -169,17 +172,22 @@ const char* read_entry(const File& file, std::string_view key,
     if (header.magic != magic) return "it is of another version, or no entry at all";
     if (fstat(file.get(), &info) != 0) return nullptr;
     const u64 rest = u64(info.st_size) - sizeof header;
-    if (u64(info.st_size) > Cache::most_bytes || header.key_size > rest ||
-        header.content_size != rest - header.key_size)
+    constexpr u64 most_entry = u64{1} << 32;
+    if (u64(info.st_size) > most_entry || header.label_size > most_label ||
+        header.label_size > rest || header.key_size > rest - header.label_size ||
+        header.content_size != rest - header.label_size - header.key_size)
         return "it has not the size it should have";
+    if (lseek(file.get(), off_t(header.label_size), SEEK_CUR) < 0) return "it cannot be read";
     std::string stored_key(header.key_size, '\0');
     std::vector<u8> bytes(header.content_size);
     if (!read_all(file.get(), stored_key.data(), stored_key.size()) ||
         !read_all(file.get(), bytes.data(), bytes.size()))
         return "it cannot be read";
-    if (name_of(stored_key) != name_of(key) || hash(as_text(bytes)) != header.content_hash)
+    const bool is_same = stored_key == key;
+    if ((!is_same && name_of(stored_key) != name_of(key)) ||
+        hash(as_text(bytes)) != header.content_hash)
         return "its checksum does not match";
-    if (stored_key == key) content = std::move(bytes);
+    if (is_same) content = std::move(bytes);
     return nullptr;
 }
 
@@ -211,7 +219,7 @@ void Cache::drop(std::string_view key, const char* why) const {
         format("dropped %s/%s: %s; what it had is made again", folder_.c_str(), name.c_str(), why));
 }
 
-void Cache::put(std::string_view key, std::span<const u8> content) const {
+void Cache::put(std::string_view key, std::span<const u8> content, std::string_view label) const {
     static std::atomic<u32> writers = 0;
     if (folder_.empty()) return;
     make_folders(folder_, 0700);
@@ -225,14 +233,40 @@ void Cache::put(std::string_view key, std::span<const u8> content) const {
         const File file(openat(folder.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (!file.is_open()) return;
-        Header header{magic, hash(as_text(content)), key.size(), content.size()};
+        label = label.substr(0, most_label);
+        Header header{magic, hash(as_text(content)), label.size(), key.size(), content.size()};
         written = write_all(file.get(), &header, sizeof header) &&
+                  write_all(file.get(), label.data(), label.size()) &&
                   write_all(file.get(), key.data(), key.size()) &&
                   write_all(file.get(), content.data(), content.size());
     }
     if (!written || renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
         unlinkat(folder.get(), temporary.c_str(), 0);
-    trim(most_bytes);
+    trim(limit());
+}
+
+u64 Cache::limit() const {
+    const char* problem = nullptr;
+    const File folder = open_folder(folder_);
+    const File file = folder.is_open() ? open_entry(folder, limit_name, problem) : File();
+    char digits[32] = {};
+    if (!file.is_open() || read(file.get(), digits, sizeof digits - 1) <= 0) return most_bytes;
+    char* end = nullptr;
+    const u64 bytes = std::strtoull(digits, &end, 10);
+    return end == digits ? most_bytes : bytes;
+}
+
+bool Cache::set_limit(u64 bytes) const {
+    make_folders(folder_, 0700);
+    const File folder = open_folder(folder_);
+    if (!folder.is_open()) return false;
+    unlinkat(folder.get(), limit_name, 0);
+    const File file(openat(folder.get(), limit_name,
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const std::string digits = std::to_string(bytes) + "\n";
+    if (!file.is_open() || !write_all(file.get(), digits.data(), digits.size())) return false;
+    trim(bytes);
+    return true;
 }
 
 std::vector<Cache::Entry> Cache::entries() const {
@@ -248,12 +282,18 @@ std::vector<Cache::Entry> Cache::entries() const {
         Header header;
         std::string key(64, '\0');
         if (!file.is_open() || fstat(file.get(), &info) != 0 ||
-            !read_all(file.get(), &header, sizeof header) || header.magic != magic)
+            !read_all(file.get(), &header, sizeof header) || header.magic != magic ||
+            header.label_size > most_label)
             continue;
+        std::string label(header.label_size, '\0');
+        if (!read_all(file.get(), label.data(), label.size())) label.clear();
+        // Whoever named the file may have meant the terminal.
+        for (char& c : label)
+            if (u8(c) < 0x20 || c == 0x7f) c = '?';
         key.resize(header.key_size < key.size() ? header.key_size : key.size());
         if (!read_all(file.get(), key.data(), key.size())) key.clear();
-        found.push_back(
-            {name, key.substr(0, key.find_first_of(" /")), u64(info.st_size), s64(info.st_mtime)});
+        found.push_back({name, key.substr(0, key.find_first_of(" /")), label, u64(info.st_size),
+                         s64(info.st_mtime)});
     }
     std::ranges::sort(found, [](const Entry& a, const Entry& b) {
         return a.used != b.used ? a.used > b.used : a.name < b.name;

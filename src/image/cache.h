@@ -24,17 +24,22 @@ public:
     static std::string default_folder();
 
     std::optional<std::vector<u8>> get(std::string_view key) const;
-    void put(std::string_view key, std::span<const u8> content) const;  // failing is no error
+    // Failing is no error. `label` is what a person knows it by.
+    void put(std::string_view key, std::span<const u8> content, std::string_view label = "") const;
     // For whoever finds that what it got is no good.
     void drop(std::string_view key, const char* why) const;
 
     struct Entry {
         std::string name;  // of its file
         std::string kind;  // the first word of its key
+        std::string label;
         u64 bytes;
         s64 used;  // seconds since 1970
     };
-    static constexpr u64 most_bytes = u64{1} << 30;  // of all entries; then the oldest go
+    static constexpr u64 most_bytes = u64{1} << 30;  // of all entries, unless a limit was set
+    // How much all entries may have: then those go that were not used for longest.
+    u64 limit() const;
+    bool set_limit(u64 bytes) const;  // keeps it in the folder, and trims
     const std::string& folder() const { return folder_; }
     std::vector<Entry> entries() const;  // those used last come first
     // Removes the oldest until the rest has no more bytes than that.

@@ -2,15 +2,30 @@ Machine code is kept, by module, options and machine; a damaged entry is made ag
 
 $ echo '(module (func (export "f") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))' > x.wat
 $ export GPURUN_CACHE=$PWD/kept; gpu-run cache | sed "s,$PWD/,,"
-kept: 0 entries, 0 bytes
+kept: 0 entries, 0 bytes, at most 1073741824
 
-$ export GPURUN_CACHE=$PWD/kept; for fuel in "" "" "--fuel 9"; do gpu-run --device cpu --tier native $fuel --invoke f x.wat 5; done; gpu-run cache | sed "s,$PWD/,,; s/[0-9a-f]\{32\}/NAME/; s/[0-9]* bytes/N bytes/"
+$ export GPURUN_CACHE=$PWD/kept; for fuel in "" "" "--fuel 9"; do gpu-run --device cpu --tier native $fuel --invoke f x.wat 5; done; gpu-run cache | sed "s,$PWD/,,; s/[0-9a-f]\{32\}/NAME/; s/[0-9]* bytes/N bytes/; s/used [0-9]* s ago/used N s ago/"
 15
 15
 15
-NAME  native  N bytes
-NAME  native  N bytes
-kept: 2 entries, N bytes
+NAME  native  N bytes, used N s ago  x.wat
+NAME  native  N bytes, used N s ago  x.wat
+kept: 2 entries, N bytes, at most 1073741824
+
+# The limit is kept in the folder. What was not used for longest goes first.
+$ export GPURUN_CACHE=$PWD/limited; for name in old new; do sed "s/const 3/const $(( ${#name} + RANDOM ))/" x.wat > $name.wat; gpu-run compile $name.wat; done | sed 's/[0-9]* bytes/N bytes/'; gpu-run cache | sed -n 's/.*ago  //p' | sort
+old.wat: 1 functions in N bytes, 0 left to the interpreter
+new.wat: 1 functions in N bytes, 0 left to the interpreter
+new.wat
+old.wat
+$ export GPURUN_CACHE=$PWD/limited; touch -d '5 minutes ago' $(grep -l 'old.wat' limited/* -a); gpu-run cache | grep -o 'used 5 min ago.*'; size=$(gpu-run cache | sed -n 's/.*entries, \([0-9]*\) bytes.*/\1/p'); gpu-run cache --cache-size $((size - 1)) | sed -n 's/.*ago  //p'
+used 5 min ago  old.wat
+new.wat
+$ export GPURUN_CACHE=$PWD/limited; gpu-run cache --cache-size 64KiB | tail -1 | sed "s,$PWD/,,; s/[0-9]* bytes/N bytes/"; gpu-run cache | tail -1 | sed "s,$PWD/,,; s/[0-9]* bytes/N bytes/"; gpu-run cache --cache-size much
+limited: 1 entries, N bytes, at most 65536
+limited: 1 entries, N bytes, at most 65536
+gpu-run: --cache-size takes a size, such as 500MiB, not "much"
+[2]
 
 # What is damaged is dropped with a note, and made again.
 $ cat > damaged <<'END'
@@ -43,7 +58,7 @@ gpu-run: dropped kept/NAME: its checksum does not match; what it had is made aga
 18
 21
 
-$ bash damaged 'printf X | dd of=$file bs=1 seek=40 conv=notrunc 2>/dev/null'
+$ bash damaged 'printf X | dd of=$file bs=1 seek=50 conv=notrunc 2>/dev/null'
 gpu-run: dropped kept/NAME: its checksum does not match; what it had is made again
 18
 21
@@ -63,7 +78,7 @@ $ bash damaged 'truncate -s 20 $file' --quiet
 21
 
 $ export GPURUN_CACHE=$PWD/kept; gpu-run cache --clear | sed "s,$PWD/,,"; ls kept | wc -l
-kept: 0 entries, 0 bytes
+kept: 0 entries, 0 bytes, at most 1073741824
 0
 
 # What somebody who is gone was writing goes too, after a while.

@@ -100,7 +100,7 @@ int run_burst(std::span<const RunOptions> jobs, const BatchOptions& options);
 // not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view line);
 int list_devices(bool json);
-int show_cache(bool is_cleared);
+int show_cache(bool is_cleared, std::optional<uint64_t> limit);
 struct CompileOptions {
     std::vector<std::string> files;
     std::string emitted;         // --emit, or nothing

@@ -14,7 +14,7 @@ Result<std::string> compile(const std::string& file, const std::string& what) {
     if (what == "ir") return engine::emit(*module, engine::Emitted::ir);
     if (what == "asm") return engine::emit(*module, engine::Emitted::assembly);
     if (what == "ptx") return engine::emit(*module, engine::Emitted::ptx);
-    return file + ": " + TRY(engine::compile_for_later(module)) + "\n";
+    return file + ": " + TRY(engine::compile_for_later(module, file)) + "\n";
 }
 
 // Those of --target: of the CPU, of NVIDIA's GPUs, or all.

@@ -14,6 +14,7 @@
 #include "map.h"
 #include "numbers.h"
 #include "output.h"
+#include "progress.h"
 #include "run_options.h"
 #include "suggest.h"
 
@@ -238,6 +239,14 @@ public:
     }
 
 private:
+    int run_cache() {
+        const std::optional<uint64_t> limit = parse_size(cache_size_);
+        if (!cache_size_.empty() && !limit)
+            return usage_error("--cache-size takes a size, such as 500MiB, not \"" + cache_size_ +
+                               "\"");
+        return show_cache(is_cleared_, limit);
+    }
+
     CLI::App* add(const char* name, const char* help) { return app_.add_subcommand(name, help); }
 
     void add_files(CLI::App* command, const char* help) {
@@ -298,6 +307,10 @@ private:
         add_files(compile_, "modules (.wasm, .wat)");
         cache_ = add("cache", "list the machine code that is kept");
         cache_->add_flag("--clear", is_cleared_, "remove all of it");
+        cache_
+            ->add_option("--cache-size", cache_size_,
+                         "keep at most this much from now on; what was not used for longest goes first")
+            ->type_name("SIZE");
         devices_ = add("devices", "list the devices of this machine");
         devices_->add_flag("--json", is_json_, "print JSON");
         validate_ = add("validate", "check modules without running them");
@@ -357,7 +370,7 @@ private:
             compiling_.files = files_;
             return compile_files(compiling_);
         }
-        if (command == cache_) return show_cache(is_cleared_);
+        if (command == cache_) return run_cache();
         if (command == validate_) return validate_files(files_, is_verbose_);
         if (command == objdump_) return dump_files(files_, dump_);
         if (command == inspect_) return start_inspect();
@@ -422,13 +435,16 @@ private:
     gpurun::engine::ObjdumpOptions dump_;
     InspectOptions inspection_;
     std::vector<std::string> range_;
-    std::string shell_;  // that completions are for
+    std::string shell_;       // that completions are for
+    std::string cache_size_;  // empty: as it is
     bool is_cleared_ = false, is_json_ = false, is_verbose_ = false, is_quiet_ = false;
 };
 
 int run_command(int argc, char** argv) {
     hold_standard_streams();
     gpurun_set_notes([](void*, const char* text) { note_lines(text); }, nullptr);
+    gpurun_set_compile_progress(
+        [](void*, uint64_t done, uint64_t all) { show_compiled(done, all); }, nullptr);
     return CommandLine().run(argc, argv);
 }
 

@@ -72,6 +72,24 @@ std::string bar(double share) {
     return "[" + std::string(full, '#') + std::string(width - full, '.') + "] ";
 }
 
+// A line of how many are done of something that may take long.
+class Countdown {
+public:
+    explicit Countdown(const char* what) : what_(what) {}
+    void show(uint64_t done, uint64_t all) {
+        constexpr std::chrono::milliseconds silence(500);
+        if (!std::exchange(is_going_on_, done < all)) begin_ = steady_clock::now();
+        if (done >= all) return clear_line();
+        if (is_quiet() || !has_terminal() || steady_clock::now() - begin_ < silence) return;
+        draw("gpu-run: " + std::string(what_) + grouped(done) + " of " + grouped(all));
+    }
+
+private:
+    const char* what_;
+    steady_clock::time_point begin_;
+    bool is_going_on_ = false;
+};
+
 }  // namespace
 
 Progress::Progress(bool is_wanted)
@@ -103,13 +121,13 @@ void Progress::show(uint64_t done, double share) {
 void Progress::clear() { clear_line(); }
 
 void show_written(uint64_t done, uint64_t all) {
-    constexpr std::chrono::milliseconds silence(500);
-    static steady_clock::time_point begin;
-    static bool is_writing = false;
-    if (!std::exchange(is_writing, done < all)) begin = steady_clock::now();
-    if (done == all) return clear_line();
-    if (is_quiet() || !has_terminal() || steady_clock::now() - begin < silence) return;
-    draw("gpu-run: Writing back files: " + grouped(done) + " of " + grouped(all));
+    static Countdown files("Writing back files: ");
+    files.show(done, all);
+}
+
+void show_compiled(uint64_t done, uint64_t all) {
+    static Countdown parts("Compiling: ");
+    parts.show(done, all);
 }
 
 void clear_progress() { clear_line(); }

@@ -28,6 +28,8 @@ private:
 // Shows how many files have been written back, once that has taken half a second. Nothing for
 // --quiet. `done` is 0 when it begins, and `all` when it is over: then the line goes.
 void show_written(uint64_t done, uint64_t all);
+// Shows how much of the machine code that gpu-run waits for has been made, in the same way.
+void show_compiled(uint64_t done, uint64_t all);
 // Removes the line, whoever has drawn it: before a message, and before gpu-run ends in a signal
 // handler.
 void clear_progress();
