@@ -101,8 +101,9 @@ std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target tar
         std::string problem = unfit(image);
         if (problem.empty()) {
             auto read = codegen::from_bytes(image.bytes, u32(code.words.size()));
-            if (read) return add(target, false, std::move(*read), ImageSource::file);
-            problem = read.error().to_string();
+            if (read && read->all_functions == module->funcs.size())
+                return add(target, false, std::move(*read), ImageSource::file);
+            problem = read ? "it is another module's" : read.error().to_string();
         }
         note(name + ": its machine code for " + codegen::name_of(target) +
              " is not used: " + problem);

@@ -91,7 +91,9 @@ TEST(Auto, SwitchesInProcessesOfABurst) {
             values.push_back(to_string(result[i].values()[0]));
         if (expected.empty()) expected = values;
         EXPECT_EQ(values, expected);
-        EXPECT_EQ(result.native().interpreted_seconds >= 0, tier == GPURUN_TIER_EARLY);
+        // By GPURUN_TIER_AUTO what is there takes over once it is worth linking, if ever.
+        if (tier != GPURUN_TIER_AUTO)
+            EXPECT_EQ(result.native().interpreted_seconds >= 0, tier == GPURUN_TIER_EARLY);
     }
 }
 

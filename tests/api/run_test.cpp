@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "common.h"
@@ -102,6 +103,23 @@ TEST(Api, MachineCodeOfFilesRunsIfItIsAllowed) {
     EXPECT_THAT(heard, HasSubstr("m.gpu: its machine code is not used"));
     gpurun_set_notes(nullptr, nullptr);
     std::filesystem::remove_all(folder);
+}
+
+TEST(Api, TellsHowMuchIsCompiled) {
+    if (device().id() != "cpu") GTEST_SKIP() << "the cache may have it";
+    const std::string unique = "(module (func (export \"f\") (result i64) (i64.const " +
+                               std::to_string(std::random_device()()) + ")))";
+    std::vector<std::pair<uint64_t, uint64_t>> told;
+    gpurun_set_compile_progress(
+        [](void* data, uint64_t done, uint64_t all) {
+            static_cast<decltype(told)*>(data)->emplace_back(done, all);
+        },
+        &told);
+    run(device(), module(unique), Config().function("f").tier(GPURUN_TIER_NATIVE));
+    gpurun_set_compile_progress(nullptr, nullptr);
+    ASSERT_GE(told.size(), 2u);
+    EXPECT_EQ(told.front(), std::pair(uint64_t{0}, uint64_t{1}));
+    EXPECT_EQ(told.back(), std::pair(uint64_t{1}, uint64_t{1}));
 }
 
 TEST(Api, BadModulesAreErrors) {
