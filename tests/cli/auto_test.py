@@ -96,8 +96,11 @@ def fuel(folder):
 def many(folder):
     report = same(folder, "--instances", "4", "--invoke", "spin", "spin.wat", "2{}_000_000")
     assert report["tier"] == "switched", report
+    first = report["jobs"][0]["native"]["interpreted_seconds"]
     report = same(folder, "--instances", "4", "--invoke", "spin", "spin.wat", "2{}_000_000")
-    assert report["tier"] == "switched" and report["jobs"][0]["native"]["source"] == "cache", report
+    # It begins with what the first run left, and may compile more.
+    assert report["tier"] == "switched", report
+    assert report["jobs"][0]["native"]["interpreted_seconds"] < first, report
 
 
 def map_chunks(folder):
