@@ -57,13 +57,14 @@ private:
                 m_.header->scratch = take_block(p_, max_message);
                 m_.header->is_begun = 1;
             }
+            // An earlier launch took them.
+            if (m_.header->taken_host_zombies != 0) count_records();
         }
         sync_warp();
         in_head_ = load_mapped(&mailbox_.in_head);
         out_tail_ = load_mapped(&mailbox_.out_tail);
         out_head_ = load_mapped(&mailbox_.out_head);
         scratch_ = at_handle<u8>(p_, load_shared(&m_.header->scratch));
-        noted_ = load_relaxed(&system_of(p_).debug_count);
         make_queue(m_, m_.header->host_requests);
         // Of an earlier launch.
         for (u32 i = 0; i < max_host_streams; i++)
@@ -537,13 +538,14 @@ private:
         if (lane_id() == 0) {
             if (header.taken_host_zombies == 0) {
                 header.taken_host_zombies = take_host_zombies(m_);
-                if (header.taken_host_zombies != 0)
-                    noted_ = load_relaxed(&system_of(p_).debug_count);
+                if (header.taken_host_zombies != 0) count_records();
             }
             first = header.taken_host_zombies;
         }
         return shuffle(first, 0) != 0;
     }
+
+    void count_records() { noted_ = load_relaxed(&system_of(p_).debug_count); }
 
     // Returns true if records are to be sent that processes left before they came to be zombies.
     bool is_behind_records() {
