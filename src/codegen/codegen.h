@@ -99,6 +99,9 @@ Result<Image> from_bytes(std::span<const u8> bytes, u32 code_words);
 // What LLVM makes of it, before optimisation: text, a module a piece.
 Result<std::string> emit_ir(const wasm::Module& module, const translate::Code& code, Target target);
 
+// How many calls of LLVM this thread is in: what memory that runs out there does nobody can handle.
+extern thread_local u32 llvm_calls;
+
 // Pieces of an image in memory, ready to run. Their code is gone when this is.
 class LoadedImage {
 public:

@@ -221,6 +221,8 @@ private:
 
 }  // namespace
 
+thread_local u32 llvm_calls = 0;
+
 std::unique_ptr<const Compiler> Compiler::make(const wasm::Module& module,
                                                const translate::Code& code) {
     return std::make_unique<HostCompiler>(module, code);

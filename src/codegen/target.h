@@ -16,6 +16,11 @@ namespace gpurun::codegen {
 // program, as LLVM's own handler of that does (report_bad_alloc_error prints and aborts).
 template <class Body>
 auto in_llvm(Body body) noexcept {
+    struct Within {
+        Within() { llvm_calls++; }
+        ~Within() { llvm_calls--; }
+    };
+    const Within within;
     return body();
 }
 

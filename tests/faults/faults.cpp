@@ -141,6 +141,7 @@ Seen disarm() {
 
 bool fails(Kind kind, bool is_transfer) {
     if (armed_kind != kind || offs.has(kind)) return false;
+    if (kind == Kind::allocation && codegen::llvm_calls > 0) return false;
     if (!is_transfer && (is_interrupted() || is_partial())) return false;
     const u64 call = ++calls, number = armed_number;
     if (number == 0 || call < number) return false;
@@ -206,38 +207,6 @@ void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexc
 void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
     faults::release(block);
 }
-
-// ---- compiling ---------------------------------------------------------------------
-
-// By the linker's --wrap: allocations are not counted as long as LLVM is at work.
-#define COMPILE "_ZN6gpurun7codegen7compileERKNS_4wasm6ModuleERKNS_9translate4CodeERKNS0_7OptionsE"
-#define LOAD                                             \
-    "_ZN6gpurun7codegen4loadERKNS0_5ImageESt4spanIKNS0_" \
-    "11LoadedImage6SymbolELm18446744073709551615EE"
-
-namespace gpurun::codegen {
-
-Result<Image> real_compile(const wasm::Module& module, const translate::Code& code,
-                           const Options& options) __asm__("__real_" COMPILE);
-Result<Image> wrapped_compile(const wasm::Module& module, const translate::Code& code,
-                              const Options& options) __asm__("__wrap_" COMPILE);
-Result<Image> wrapped_compile(const wasm::Module& module, const translate::Code& code,
-                              const Options& options) {
-    const faults::Off off(faults::Kind::allocation);
-    return real_compile(module, code, options);
-}
-
-using Loaded = Result<std::shared_ptr<const LoadedImage>>;
-Loaded real_load(const Image& image,
-                 std::span<const LoadedImage::Symbol> symbols) __asm__("__real_" LOAD);
-Loaded wrapped_load(const Image& image,
-                    std::span<const LoadedImage::Symbol> symbols) __asm__("__wrap_" LOAD);
-Loaded wrapped_load(const Image& image, std::span<const LoadedImage::Symbol> symbols) {
-    const faults::Off off(faults::Kind::allocation);
-    return real_load(image, symbols);
-}
-
-}  // namespace gpurun::codegen
 
 // ---- system calls ------------------------------------------------------------------
 
