@@ -113,7 +113,7 @@ gpu-run: line 1: uncaught exception in _start at 0x28
 1
 gpu-run: line 1: trap: unreachable in _start at 0x23
 1
-gpu-run: line 1: exit 3
+gpu-run: line 1: exited with 3
 1
 gpu-run: line 1: out of fuel in _start at 0x25
 1

@@ -24,8 +24,8 @@ $ gpu-run /dev/zero
 gpu-run: /dev/zero: 0x0: magic header not detected: a module begins with \0asm, text with (
 [1]
 
-$ gpu-run /dev/urandom
-gpu-run: /dev/urandom: 0x0: magic header not detected: a module begins with \0asm, text with (
+$ gpu-run <(yes)
+gpu-run: /dev/fd/63: 0x0: magic header not detected: a module begins with \0asm, text with (
 [1]
 
 # Root may read everything, nobody may not.

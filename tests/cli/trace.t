@@ -58,7 +58,7 @@ $ gpu-run --trace --dir d::/ t.wat 2> /dev/null | wc -l
 2
 
 # However it runs; of many and on a machine with the number of the process, in a map with how the input ended.
-$ gpu-run MODE --trace --dir d::/ t.wat 2>&1 > /dev/null | sed 's/^process [0-9]*: //; /line 1: exit 3/d'
+$ gpu-run MODE --trace --dir d::/ t.wat 2>&1 > /dev/null | sed 's/^process [0-9]*: //; /line 1: exited with 3/d'
 fd_write(1, "Hello.\0a", 1, 8) = success, 7
 fd_write(1, "a line that is longer than what "..., 1, 8) = success, 52
 fd_write(1, 0, 1, 8) = fault
