@@ -293,8 +293,8 @@ public:
     // tier.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
                                                                   codegen::Target target);
-    // The same of more of a module's image, where machine code comes piece by piece. What was
-    // `loaded` before and this call each other.
+    // Loads more of a module's image, where machine code comes piece by piece. This and what was
+    // `loaded` before call each other.
     virtual Result<std::shared_ptr<const NativeCode>> load_beside(const NativeCode& loaded,
                                                                   const codegen::Image& image);
     // What images for a process alone and for bursts are compiled for.

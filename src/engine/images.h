@@ -47,8 +47,9 @@ public:
                                                   device::Assembler assemble = {});
     // What becomes machine code as it gets hot, for the CPU.
     std::shared_ptr<HotCode> hot(bool is_metered, const translate::Code& code);
-    // The same as get(), made by other threads, which begin once the module has run for so long
-    // that it may be worth it. `ran` is how long it did since it was asked for last.
+    // Returns what get() does, made by other threads, or null until it is there. They begin once
+    // the module has run for so long that it may be worth it; `ran` is how long it did since the
+    // last call.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
                                             std::chrono::nanoseconds ran,
                                             device::Assembler assemble = {});

@@ -14,7 +14,8 @@ timespec time_of(u64 nanoseconds) {
     return {time_t(nanoseconds / 1'000'000'000), long(nanoseconds % 1'000'000'000)};
 }
 
-// Returns true if a symbolic link in `folder` could lead out of the mount: by an absolute path, by more
+// Returns true if a symbolic link in `folder` could lead out of the mount: by an absolute path, by
+// more
 // ".." than the folder is deep, or by a ".." after a name. That name may become a link to anywhere
 // later; without such names a path is within the mount at every step, whatever the others become.
 bool leads_out(std::string_view folder, std::string_view text) {

@@ -13,13 +13,13 @@ namespace gpurun::rt {
 // `ready` means that the quantum was used up.
 ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough = 0);
 
-// The same, for a thread beside machine code. It also returns before an instruction to which a call
-// or a loop leads if `entry_at` has an entry for it, or, where the interpreter does not look at
-// these, before any such instruction.
+// Runs a thread that has machine code beside the interpreter. Returns when run() does, and before
+// an instruction to which a call or a loop leads if `entry_at` has an entry for it; platforms whose
+// interpreter does not look at entries return before any such instruction.
 [[maybe_unused]] ThreadState run_to_entry(const Process& process, u32 thread, const u32* entry_at,
                                           s64 quantum);
 
-// The same as run(), but `quantum` counts single instructions of code.
+// Does what run() does, but `quantum` counts single instructions of code.
 [[maybe_unused]] ThreadState step(const Process& process, u32 thread, s64 quantum);
 
 }  // namespace gpurun::rt

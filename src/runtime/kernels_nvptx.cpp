@@ -91,9 +91,8 @@ T* pointer(u64 address) {
 }
 
 #if GPURUN_NATIVE
-// Of machine code: a millisecond. Lanes of a warp that leave it at different places do not meet
-// again when they go on, so that they may stay for 35 ms, as long as none has to wait for the
-// others.
+// Machine code leaves after a millisecond if a lane of its warp had to wait for others before, and
+// else after 35: lanes that leave at different places do not meet again when they go on.
 constexpr s64 native_quantum = 1 << 20;
 [[maybe_unused]] constexpr s64 long_native_quantum = 1 << 25;
 #endif

@@ -308,8 +308,9 @@ private:
         cache_ = add("cache", "list the machine code that is kept");
         cache_->add_flag("--clear", is_cleared_, "remove all of it");
         cache_
-            ->add_option("--cache-size", cache_size_,
-                         "keep at most this much from now on; what was not used for longest goes first")
+            ->add_option(
+                "--cache-size", cache_size_,
+                "keep at most this much from now on; what was not used for longest goes first")
             ->type_name("SIZE");
         devices_ = add("devices", "list the devices of this machine");
         devices_->add_flag("--json", is_json_, "print JSON");
