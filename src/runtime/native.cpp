@@ -390,7 +390,11 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
             }
         }
         is_live = is_live && state == ThreadState::ready && !time.is_over();
-        if (others_waited != nullptr) *others_waited |= lanes_of(is_live && entry != 0) != 0;
+        if (others_waited != nullptr) {
+            // What stands at halt_position has returned from its first function, and only ends.
+            const bool has_left = is_live && entry != 0 && word(thread, thread_pc) != halt_position;
+            *others_waited |= lanes_of(has_left) != 0;
+        }
     }
     if (thread_index != 0) word(thread, thread_state) = u32(state);
     return state;
