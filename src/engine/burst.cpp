@@ -126,6 +126,8 @@ host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& jo
         system_options(arena_size(device, job.run.many, inputs), job.run, control);
     system.arguments = program_arguments(job);
     system.process_count = job.run.many.count();
+    if (device.capability != 0 || system.process_count > 1)
+        system.warm_bytes = host::max_warm_ahead;
     system.has_numbered_arguments = inputs.empty();
     system.inputs = inputs;
     if (!system.input) system.input = std::make_shared<std::vector<u8>>();

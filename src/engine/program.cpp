@@ -262,6 +262,7 @@ Result<ProgramEnding> run_to_end(device::Device& device, const Job& job,
     ProgramEnding ending;
     const host::Streams streams = streams_of(run, ending.output);
     host::SystemOptions wanted = system_options(system_bytes(device.info(), 1), run, control);
+    if (device.info().capability != 0) wanted.warm_bytes = host::max_warm_ahead;
     wanted.arguments = program_arguments(job);
     wanted.is_live = true;
     if (!streams.read && !wanted.input) wanted.input = std::make_shared<std::vector<u8>>();

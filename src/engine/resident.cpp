@@ -139,7 +139,7 @@ Result<void> Resident::boot() {
     wanted.input = nullptr;
     // A block of a cold file costs a message there and back.
     wanted.warm_file = u64{16} << 20;
-    wanted.warm_bytes = u64{64} << 20;
+    wanted.warm_bytes = device_.info().capability != 0 ? u64{1} << 30 : u64{64} << 20;
     wanted.keeps_files =
         run_.many.processes == 0 && std::ranges::any_of(wanted.mounts, &host::Mount::is_writable);
     MachineHeader header{};
