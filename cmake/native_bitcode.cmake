@@ -1,6 +1,6 @@
-# src/runtime/native_bitcode.cpp, what generated code is made of, as bitcode for each target; the
+# src/runtime/native/native_bitcode.cpp, what generated code is made of, as bitcode for each target; the
 # library native_bitcode carries it inside the binary, for src/codegen.
-set(native_source ${PROJECT_SOURCE_DIR}/src/runtime/native_bitcode.cpp)
+set(native_source ${PROJECT_SOURCE_DIR}/src/runtime/native/native_bitcode.cpp)
 function(native_host file)
   add_custom_command(
     OUTPUT ${file}
@@ -10,7 +10,7 @@ function(native_host file)
             -MD -MF ${file}.d -MT ${file} ${native_source} -o ${file}
     DEPENDS ${native_source}
     DEPFILE ${file}.d
-    COMMENT "Compiling src/runtime/native_bitcode.cpp for the host into ${file}"
+    COMMENT "Compiling src/runtime/native/native_bitcode.cpp for the host into ${file}"
     VERBATIM)
 endfunction()
 set(NATIVE_HOST_BITCODE ${PROJECT_BINARY_DIR}/native_host.bc)
@@ -49,7 +49,8 @@ add_custom_target(codegen_hash DEPENDS ${codegen_hash})
 # LLVM: the shared library, or static ones where the binary goes to other machines.
 find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22)
 if(GPURUN_STATIC)
-  llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX JITLink Passes BitReader)
+  llvm_map_components_to_libnames(llvm_libraries ${LLVM_NATIVE_ARCH} NVPTX JITLink Passes BitReader
+                                  AsmParser)
   # What LLVM's support library links, statically too; a solver that nothing here uses is left out.
   get_target_property(llvm_needs LLVMSupport INTERFACE_LINK_LIBRARIES)
   list(FILTER llvm_needs EXCLUDE REGEX "z3|ZLIB|zstd")

@@ -1,7 +1,7 @@
-# src/runtime for NVIDIA GPUs: kernels_nvptx.cpp, the one translation unit, as PTX for the CUDA
-# driver to assemble (one file a variant) and as machine code where GPURUN_CUBINS says so. The library
-# runtime_kernels carries both inside the binary (device/runtime_kernels.h).
-set(kernels ${PROJECT_SOURCE_DIR}/src/runtime/kernels_nvptx.cpp)
+# src/runtime for NVIDIA GPUs: src/runtime/kernels/*_nvptx.cpp, each a translation unit with the whole
+# runtime in it, as PTX for the CUDA driver to assemble (one file a variant) and as machine code where
+# GPURUN_CUBINS says so. The library runtime_kernels carries both inside the binary
+# (device/runtime_kernels.h).
 
 # Guest memory holds values of every type at any address, so no rule of C++ about the types of
 # accesses may be used: a store of one type changes what a load of another type reads.
@@ -23,9 +23,6 @@ function(nvptx_compile_file source output)
     COMMENT "Compiling src/runtime for nvptx64 into ${output}"
     VERBATIM)
 endfunction()
-function(nvptx_compile output)
-  nvptx_compile_file(${kernels} ${output} ${ARGN})
-endfunction()
 
 # ---- machine code ----------------------------------------------------------------------
 
@@ -34,7 +31,8 @@ endfunction()
 set(GPURUN_CUBINS OFF CACHE STRING "carry the kernels as machine code too: ON, OFF, or AUTO if NVIDIA's linker can be had")
 set_property(CACHE GPURUN_CUBINS PROPERTY STRINGS AUTO ON OFF)
 # Machine code runs on chips of the same major version whose minor version is not lower.
-set(cubin_chips 75 80 90 100 120)
+set(GPURUN_CUBIN_CHIPS 75 80 90 100 120 CACHE STRING "chips that machine code of the kernels is made for")
+set(cubin_chips ${GPURUN_CUBIN_CHIPS})
 if(GPURUN_CUBINS)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/find-nvjitlink ${PROJECT_SOURCE_DIR}/build/venv
                   OUTPUT_VARIABLE nvjitlink OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
@@ -80,7 +78,9 @@ function(gpurun_kernel name function registers chips)
   endif()
   set(ptx ${PROJECT_BINARY_DIR}/${name}.ptx)
   string(REGEX MATCH "[0-9]+$" floor ${name})
-  nvptx_compile(${ptx} -march=sm_${floor} ${ARGN} -S)
+  # gpurun_burst is in burst_nvptx.cpp, and so on.
+  string(REPLACE gpurun_ "" kind ${function})
+  nvptx_compile_file(${PROJECT_SOURCE_DIR}/src/runtime/kernels/${kind}_nvptx.cpp ${ptx} -march=sm_${floor} ${ARGN} -S)
   gpurun_embed(${name} ${ptx})
   set(cubins)
   if(nvjitlink)
@@ -106,7 +106,7 @@ set(solo_registers 255)
 set(machine_registers 64)
 # Machine code has more to keep in registers than the interpreter. Where memories interleave it waits less for them, and
 # more warps are worth more than fewer spills.
-set(native_gang_registers 128)
+set(native_gang_registers 96)
 set(native_interleaved_registers 64)
 set(native_solo_registers 255)
 # The floor is compute capability 7.5; from 8.0 on there is redux.

@@ -9,8 +9,58 @@
 //   a task (TaskEntry) is a guest thread: words of its own, the memories of its process;
 //   a program (ProgramEntry) is what processes are made of, and has queues of tasks that are ready.
 //
-// A task is in one place at a time: on a lane, in a queue of its program, or, blocked, in a wait
-// bucket. Whoever takes it from there owns it; its words are only touched by its owner.
+// Warps of a launch, by number:
+//
+//   0       mailbox  the only one that touches the rings: carries out the host's messages, sends it
+//                    output, ends of processes and requests for blocks of files
+//   1       clock    unblocks tasks whose deadline has come, adds up statistics
+//   2 on    workers  take ready tasks of one program, one a lane, and run them for a slice
+//
+// States of a task. It is in one place at a time, and whoever takes it from there owns it; its
+// words are only touched by its owner:
+//
+//          start_process                 take_tickets                     end_task
+//    free ───────────────▶    ready    ───────────────▶     running     ───────────▶ free
+//          make_thread     in a queue   slice is over     on a lane, or
+//                          of its      ◀───────────────   in the hands
+//                          program       make_ready       of a warp
+//                             ▲                               │
+//                             │ wake: what it waits for       │ park
+//                             │ unblock: a deadline, an end   ▼
+//                             └────────────────────────    blocked
+//                                                        in a wait bucket
+//
+// Who may change what. A lock is taken for as long as it takes to change a few words; their order
+// is in runtime/memory/lock.h. Fields that are not named are written by who makes the entry, before
+// others can find it.
+//
+//   TaskEntry      its owner, but
+//                    state to and from blocked, wait_key, wake,
+//                    next_waiting, previous_waiting         its bucket's lock; in waits_for_move
+//                                                           its process's
+//                    next_of_process, previous_of_process   the lock of its process
+//                    poll_turn                              anybody, atomically
+//   ProcessEntry   first_child, first_zombie, first_task, tasks, quiet,
+//                  on_lanes, waits_for_move, next_tid       its lock
+//                  parent, siblings, state alive to zombie  its parent's lock
+//                  ending                                   the first to exchange it: claim_end
+//                  bytes_at, bytes_size                     grow_task, while no task of it runs
+//                  time_used, priority                      anybody, atomically
+//   RunQueue       head, tail                               anybody, atomically
+//                  a slot                                   who has its ticket
+//   WaitBucket     all                                      its lock
+//   PipeBlock      ends; poller, to be cleared              anybody, atomically
+//                  all else                                 its lock
+//   PageHeader     all                                      its lock
+//   WarpEntry      all                                      its warp
+//   HostStream     all                                      the mailbox warp
+//   Mailbox        tail of a ring                           who writes it
+//                  head of a ring                           who reads it
+//   MachineHeader  stats                                    the clock warp
+//                  scratch, share, brought,
+//                  taken_host_zombies                       the mailbox warp
+//                  stop                                     the mailbox warp; the last to park
+//                  counters and lists                       anybody, atomically
 #pragma once
 
 #include "abi/burst.h"
@@ -26,9 +76,9 @@ inline constexpr u32 max_spawn_bytes = 64 << 10;  // arguments and environment: 
 inline constexpr u32 wait_buckets = 1 << 12;
 inline constexpr u32 priorities = 3;  // high, normal, low
 inline constexpr u32 normal_priority = 1;
-// Queues of a program, the best first. Tasks that have used up their slice come after those of their
-// priority that have just begun, or have waited for something: these wait for a few slices at the
-// most, however many never yield.
+// Queues of a program, the best first. Tasks that have used up their slice come after those of
+// their priority that have just begun, or have waited for something: these wait for a few slices at
+// the most, however many never yield.
 inline constexpr u32 queue_levels = priorities + 1;
 constexpr u32 queue_level(u32 priority, bool used_slice) {
     return priority + 1 >= priorities ? queue_levels - 1 : priority + u32(used_slice);
@@ -43,12 +93,11 @@ inline constexpr u64 no_deadline = ~u64{0};
 // needs more goes on with more, which is slower.
 inline constexpr u32 resident_stack_slots = 2048;
 
-// What warps of a launch do, by their number.
 inline constexpr u32 mailbox_warp = 0, clock_warp = 1, first_worker = 2;
 
 // ---- tables ------------------------------------------------------------------------
 
-// A queue of ready tasks (runtime/queue.h), with one slot more than there are tasks at the least.
+// A queue of ready tasks (machine/queue.h), with one slot more than there are tasks at the least.
 struct RunQueue {
     u64 slots_at;  // in page memory: u64[mask + 1], of zeros at first
     u32 mask;
@@ -118,9 +167,9 @@ struct ProcessEntry {
     u32 first_child, first_zombie;  // indices + 1, linked by next_sibling
     u32 first_task;                 // index + 1
     u32 tasks;
-    u32 quiet;     // 1: its tasks stay off the lanes until its memory has moved
-    u32 on_lanes;  // counted if its program has threads
-    u32 held;      // tasks that wait for that: index + 1, linked by next_waiting
+    u32 quiet;           // index + 1 of the task whose memory moves; the others stay off the lanes
+    u32 on_lanes;        // counted if its program has threads
+    u32 waits_for_move;  // tasks that wait for that: index + 1, linked by next_waiting
     // Its parent's lock's.
     u32 parent;  // pid, 0: nobody, or host_parent
     u32 next_sibling, previous_sibling;
@@ -153,7 +202,7 @@ enum class Wake : u32 { none, woken, timed_out, ended };
 inline constexpr u32 slot_is_used = 1, slot_is_new = 2;
 
 struct TaskEntry {
-    TaskState state;  // a blocked task's has the number of its bucket, too (runtime/machine.h)
+    TaskState state;  // a blocked task's has the number of its bucket, too (machine/machine.h)
     u32 process;
     u32 tid;
     u32 words_pages;  // of an extent of its own, or 0: they are in the process's slot
@@ -217,7 +266,7 @@ inline constexpr u64 pipe_reader = 1, pipe_writer = u64{1} << 32;
 struct HostStream {
     Handle node;   // 0: nobody has used it yet
     u32 is_input;  // the host writes it
-    u64 told;      // input: what the host knows was read of it; output: 1 once it knows that
+    u64 reported;  // input: what the host knows was read of it; output: 1 once it knows that
                    // nobody writes it
 };
 static_assert(sizeof(HostStream) == 16);
@@ -268,7 +317,7 @@ struct MachineHeader {
     u32 padding_3;
     u64 spawned, ended, blocked_tasks, spare_pages;
     u64 output_waits;        // grows when there is something new for the host in its streams
-    RunQueue host_requests;  // of tasks that want something of the host (runtime/host_requests.h)
+    RunQueue host_requests;  // of tasks that want something of the host (process/host_requests.h)
     MachineStats stats;      // the clock warp's
     u32 programs_used;
     Handle scratch;  // max_message bytes, of the mailbox warp

@@ -10,7 +10,7 @@
 
 #include "base/threads.h"
 #include "device/cpu_native.h"
-#include "runtime/platform.h"
+#include "runtime/platform/platform.h"
 
 namespace gpurun::device {
 namespace {

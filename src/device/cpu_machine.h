@@ -5,7 +5,7 @@
 
 namespace gpurun::device {
 
-// What each warp of a launch does: rt::run_machine (runtime/scheduler.h), or what a test has
+// What each warp of a launch does: rt::run_machine (scheduler/scheduler.h), or what a test has
 // instead of it.
 using RunWarp = void(const MachineParams& params, u32 warp, u8* stack_limit);
 

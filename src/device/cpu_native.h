@@ -5,7 +5,7 @@
 
 #include "codegen/codegen.h"
 #include "device/device.h"
-#include "runtime/native.h"
+#include "runtime/native/native.h"
 
 namespace gpurun::device {
 

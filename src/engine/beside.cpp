@@ -116,7 +116,7 @@ bool is_working_beside() {
 bool is_program_ending() { return workers().is_ending; }
 
 Result<bool> prepare(device::Device& device, device::Mode mode, const device::RunControl& control) {
-    if (std::function<void()> assemble = device.kernel_assembler(mode))
+    if (std::function<void()> assemble = device.kernel_assembler(mode, Layout::linear))
         if (!TRY(run_beside(std::move(assemble), control))) return false;
     TRY(device.prepare(mode));
     return !control.wants_stop();

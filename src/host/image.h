@@ -21,7 +21,7 @@ namespace gpurun::host {
 
 inline constexpr u64 cold_size = u64{1} << 20;  // larger files stay with the host
 inline constexpr u64 max_warm = u64{8} << 20;   // bytes of contents; files beyond are cold too
-// That limit where a process waits long for what the host reads, or many may wait for it.
+// The limit in place of max_warm where a process waits long for what the host reads, or many may.
 inline constexpr u64 max_warm_ahead = u64{256} << 20;
 inline constexpr u32 max_host_depth = 256;        // of a directory tree: then an Error
 inline constexpr u64 live_input = u64{64} << 10;  // bytes of input at a time

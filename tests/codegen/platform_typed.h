@@ -8,7 +8,7 @@
 #define store_guest_compact untyped_store_guest_compact
 #define load_guest_natural untyped_load_guest_natural
 #define store_guest_natural untyped_store_guest_natural
-#include "runtime/platform_host.h"
+#include "runtime/platform/platform_host.h"
 #undef load_compact
 #undef store_compact
 #undef load_guest_compact

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "runtime/platform.h"
+#include "runtime/platform/platform.h"
 
 namespace gpurun::device {
 namespace {

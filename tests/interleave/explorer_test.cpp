@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "runtime/platform.h"
+#include "runtime/platform/platform.h"
 
 namespace gpurun::test {
 namespace {

@@ -1,6 +1,6 @@
 // Tasks that want something of the host and are killed meanwhile: whoever looks at one owns it, and
 // an answer that comes too late changes nothing of a task that has the entry since.
-#include "runtime/host_requests.h"
+#include "runtime/process/host_requests.h"
 
 #include "small_machine.h"
 
@@ -30,7 +30,7 @@ void leave_lane(Asking& s, u32 i, ThreadState state) {
     lane.task = i;
     lane.thread = SmallMachine::thread_at;
     lane.p = s.m.process_of(i);
-    s.m.settle_and_give_back(lane, state);
+    s.m.leave_and_give_back(lane, state);
 }
 
 // Task 1 wants a block, and gets it or ends.
@@ -44,7 +44,7 @@ void ask(Asking& s) {
     s.m.come_back(1);
     const bool is_killed = is_ending(s.m.processes[1]);
     REQUIRE(is_killed || me->request_failed);
-    if (is_killed) s.m.end_and_give_back(1, false);
+    if (is_killed) s.m.end_and_give_back(1, {});
 }
 
 // The mailbox warp, and a host that answers at once.
@@ -78,7 +78,7 @@ void trap(Asking& s) {
     if (load_task_state(s.m.tasks[1]) == TaskState::free) return;
     s.m.come_back(1);
     REQUIRE(is_ending(s.m.processes[1]));
-    s.m.end_and_give_back(1, false);
+    s.m.end_and_give_back(1, {});
 }
 // The mailbox warp, and a host that looks at the process: that is there until the answer.
 void look(Asking& s) {
@@ -123,7 +123,7 @@ EXPLORING_TEST(HostRequest, TrapsAreShownByWhoHasTheEntryNow) {
         if (!is_ending(s.m.processes[1])) {
             s.m.end(1, 0);
         } else {
-            s.m.end_and_give_back(1, false);
+            s.m.end_and_give_back(1, {});
             s.m.begin_process(1);
             s.m.tasks[1].words_at = u64(reinterpret_cast<u8*>(s.m.words[1]) - s.m.pages);
             trap(s);

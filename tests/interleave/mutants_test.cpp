@@ -81,12 +81,12 @@ struct Found {
 
 std::vector<Found> find_mutants(const fs::path& folder) {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
         const std::string file = entry.path().filename();
         if ((file.ends_with(".h") || file.ends_with(".cpp")) && is_looked_at(file))
             files.push_back(entry.path());
     }
-    std::ranges::sort(files);
+    std::ranges::sort(files, {}, [](const fs::path& path) { return path.filename(); });
     const std::regex call(R"(\b(\w+)(<\w+>)?\()");
     std::vector<Found> all;
     for (const fs::path& path : files) {
@@ -189,7 +189,7 @@ std::string caught_by(const Mutant& mutant, Weak most) {
     return hunting.caught_by;
 }
 
-// GPURUN_MUTANTS: a part of them, "0/2" or "1/2", or those of a line, "wait.h:93".
+// GPURUN_MUTANTS: a part of them, "0/2" or "1/2", or those of a line, "wait.h:95".
 TEST(Mutants, AreCaughtOrListed) {
     const fs::path source = std::getenv("GPURUN_SOURCE") ? std::getenv("GPURUN_SOURCE") : ".";
     const auto all = find_mutants(source / "src/runtime");

@@ -1,6 +1,6 @@
 // The page allocator: whoever takes and gives back at the same time, no page is had by two, and all
 // are there again in the end, in one piece.
-#include "runtime/pages.h"
+#include "runtime/machine/pages.h"
 
 #include <cstddef>
 

@@ -46,7 +46,7 @@
 #define store_bytes host_store_bytes
 #define do_part host_do_part
 #define copy_system host_copy_system
-#include "runtime/platform_host.h"
+#include "runtime/platform/platform_host.h"
 #undef load_shared
 #undef store_shared
 #undef store_released

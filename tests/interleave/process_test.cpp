@@ -2,7 +2,7 @@
 // once, and a signal meets the process it is for or nobody.
 #include <cstring>
 
-#include "runtime/programs.h"
+#include "runtime/mailbox/programs.h"
 #include "small_machine.h"
 
 namespace gpurun::test {
@@ -160,9 +160,10 @@ EXPLORING_TEST(Family, TasksThatEndTogether) {
                              const Machine m = s.m.machine();
                              EndedTasks ended;
                              for (u32 i : {2, 3})
-                                 end_task(m, i,
-                                          claim_end(m.process(i), s.pid(i), Ending::exited, 0),
-                                          ended);
+                                 end_task(
+                                     m, i,
+                                     {claim_end(m.process(i), s.pid(i), Ending::exited, 0), false},
+                                     ended);
                              give_back(m, ended);
                          },
                          [](Family& s) {
@@ -196,13 +197,10 @@ void wait_or_go_on_elsewhere(Family& s) { s.wait(1, any); }
 template <bool starts_another>
 void end_and_go_on(Family& s) {
     const Machine& m = s.m.machine();
-    s.m.kept.may_hand = true;
-    s.m.end(2, 2);
-    s.m.kept.may_hand = false;
-    if (s.m.kept.handed == 0) return;
-    REQUIRE(s.m.kept.handed == 2 && s.m.kept.program == 0 && s.m.kept.task == 3);
+    const Successor successor = s.m.end(2, 2, true);
+    if (successor.task == 0) return;
+    REQUIRE(successor.task == 2 && successor.program == 0 && s.m.leftovers.task == 3);
     REQUIRE(load_relaxed(&s.m.header.leaving) == 1);
-    s.m.kept.handed = 0;
     store_relaxed(&s.m.went_on, u32{1});
     s.m.words[1][SmallMachine::thread_at + thread_state] = u32(ThreadState::ready);
     if (is_ending(s.m.processes[1])) {
@@ -211,7 +209,7 @@ void end_and_go_on(Family& s) {
         give_back(m, ended);
     } else {
         REQUIRE(s.wait(1, any) == 0);
-        REQUIRE(s.m.kept.entry == 3);
+        REQUIRE(s.m.leftovers.entry == 3);
         NewProcess wanted{};
         wanted.program = 1;
         wanted.parent = s.pid(1);
@@ -219,15 +217,15 @@ void end_and_go_on(Family& s) {
         wanted.files = s.m.processes[1].block;
         if (starts_another) {
             REQUIRE(make_process(s.m.machine(), wanted, s.made) == Errno::success);
-            REQUIRE(s.made == 2 && s.m.kept.task == 0 && s.m.kept.entry == 0);
+            REQUIRE(s.made == 2 && s.m.leftovers.task == 0 && s.m.leftovers.entry == 0);
             start_process(s.m.machine(), s.made);
         }
     }
-    give_back_kept(s.m.machine());
+    give_back_leftovers(s.m.machine());
 }
 void begin_with_lane(Family& s) {
     begin_family<1>(s);
-    s.m.keeps = true;
+    s.m.hands_over = true;
     s.m.block_of(2)->files = s.m.processes[1].block;
     s.m.block_of(1)->file_users = 2;
 }
@@ -518,7 +516,7 @@ EXPLORING_TEST(Family, WhoIsLeftAloneUsesFilesAlone) {
                                               Lock lock(&me->file_lock);
                                               close_descriptor(owner_of(nobody, me), 1);
                                           }
-                                          s.m.end_and_give_back(2, false);
+                                          s.m.end_and_give_back(2, {});
                                       }},
                            .watched = SmallMachine::watched});
 }

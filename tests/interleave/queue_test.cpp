@@ -2,7 +2,7 @@
 // task is lost and none is had by two.
 #include <cstddef>
 
-#include "runtime/machine.h"
+#include "runtime/machine/machine.h"
 #include "scenarios.h"
 
 namespace gpurun::test {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "runtime/platform.h"
+#include "runtime/platform/platform.h"
 #include "scenarios.h"
 
 namespace gpurun::test {

@@ -6,22 +6,15 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "runtime/growth.h"
-#include "runtime/interp.h"
-#include "runtime/mailbox.h"
-#include "runtime/native.h"
-#include "runtime/processes.h"
+#include "runtime/mailbox/mailbox.h"
+#include "runtime/process/growth.h"
+#include "runtime/process/processes.h"
+#include "runtime/scheduler/lane.h"
 #include "scenarios.h"
-// For what is its own: how tasks block and end. A copy for each test.
-#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
-#include "runtime/scheduler.cpp"
-#pragma clang attribute pop
 
 namespace gpurun::test {
 
 using namespace rt;
-
-[[maybe_unused]] static constexpr auto* not_run_here = &run_machine;
 
 struct alignas(64) SmallMachine {
     static constexpr u32 entries = 5, word_count = 96;   // number 0 is not used
@@ -43,14 +36,15 @@ struct alignas(64) SmallMachine {
     u8 memory[entries][192];
     u64 heap_before;
     // Of the actor on whose lane a process ends whose parent goes on there; others do not use it.
-    bool keeps;
-    Kept kept;
+    bool hands_over;
+    Leftovers leftovers;
     u32 went_on;  // the task that did
 
     // Actors are fibers, and one machine is explored at a time.
     const Machine& machine() {
         static Machine mine(reinterpret_cast<u8*>(this), pages, &header);
-        return mine = Machine(reinterpret_cast<u8*>(this), pages, &header, keeps ? &kept : nullptr);
+        return mine = Machine(reinterpret_cast<u8*>(this), pages, &header,
+                              hands_over ? &leftovers : nullptr);
     }
     Process process_of(u32 index) {
         return {nullptr,
@@ -150,7 +144,7 @@ struct alignas(64) SmallMachine {
             lane.task = i;
             lane.thread = thread_at;
             lane.p = p;
-            settle_and_give_back(lane, ThreadState(words[i][thread_at + thread_state]));
+            leave_and_give_back(lane, ThreadState(words[i][thread_at + thread_state]));
             if (!come_back(i)) return elsewhere;
         }
     }
@@ -172,19 +166,21 @@ struct alignas(64) SmallMachine {
         return true;
     }
     // It has come to its end, with an exit code.
-    void end(u32 i, u32 code) {
-        end_and_give_back(i, claim_end(processes[i], processes[i].pid, Ending::exited, code));
+    Successor end(u32 i, u32 code, bool may_hand_over = false) {
+        const bool is_alone = claim_end(processes[i], processes[i].pid, Ending::exited, code);
+        return end_and_give_back(i, {is_alone, may_hand_over});
     }
-    void end_and_give_back(u32 i, bool is_alone) {
+    Successor end_and_give_back(u32 i, TaskEnding ending) {
         const Machine m = machine();
         EndedTasks ended;
-        end_task(m, i, is_alone, ended);
+        const Successor successor = end_task(m, i, ending, ended);
         give_back(m, ended);
+        return successor;
     }
-    void settle_and_give_back(const Lane& lane, ThreadState state) {
+    void leave_and_give_back(const Lane& lane, ThreadState state) {
         const Machine m = machine();
         EndedTasks ended;
-        settle(m, lane, state, ended);
+        end_park_or_requeue(m, lane, state, false, ended);
         give_back(m, ended);
     }
 

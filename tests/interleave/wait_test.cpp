@@ -1,6 +1,6 @@
 // Waiting and waking: of those who wake a task, run out its time or end it, exactly one makes it
 // ready, and none comes in vain between a task's last look and its sleep.
-#include "runtime/wait.h"
+#include "runtime/machine/wait.h"
 
 #include <cstddef>
 

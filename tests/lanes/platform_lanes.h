@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "base/ints.h"
-#include "runtime/platform_gang.h"
+#include "runtime/platform/platform_gang.h"
 #include "warps.h"
 
 namespace gpurun::rt {
@@ -183,5 +183,5 @@ inline u32 lane_shard() { return global_thread(); }
 
 }  // namespace gpurun::rt
 
-#include "runtime/interleaved.h"
-#include "runtime/together.h"
+#include "runtime/platform/interleaved.h"
+#include "runtime/platform/together.h"

@@ -1,6 +1,6 @@
 // A function for each accessor of shared memory, and for each width that it has: orders_test.py
 // reads what the compiler makes of it for a GPU.
-#include "runtime/platform.h"
+#include "runtime/platform/platform.h"
 
 using namespace gpurun;
 using namespace gpurun::rt;

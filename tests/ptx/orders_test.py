@@ -20,7 +20,7 @@ import tempfile
 source = pathlib.Path(os.environ["GPURUN_SOURCE"])
 build = pathlib.Path(os.environ["GPURUN_BUILD"])
 here = source / "tests/ptx"
-header = source / "src/runtime/platform_nvptx.h"
+header = source / "src/runtime/platform/platform_nvptx.h"
 
 # Of every function of accessors.cpp, in order. `N` stands for 32 and for 64.
 SC = "fence.sc.gpu"
@@ -136,7 +136,7 @@ known = {opcode for _, opcodes in expected() for opcode in opcodes} | set(CHECK)
 for opcode in named:
     if re.search(rf"\.({orders})\.", opcode) and opcode not in known:
         fail(f"platform_nvptx.h has {opcode}, which no accessor here is expected to be")
-for path in (source / "src/runtime").iterdir():
+for path in sorted((source / "src/runtime").rglob("*.*")):
     if path == header:
         continue
     for opcode in re.findall(r'asm[^;]*"((?:ld|st)\.(?:acquire|release|relaxed|volatile)|atom|red|fence|membar)\.',
@@ -182,8 +182,8 @@ def weakened():
 def is_seen(mutant):
     what, text = mutant
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "runtime").mkdir()
-        (pathlib.Path(folder) / "runtime/platform_nvptx.h").write_text(text)
+        (pathlib.Path(folder) / "runtime/platform").mkdir(parents=True)
+        (pathlib.Path(folder) / "runtime/platform/platform_nvptx.h").write_text(text)
         return what, any(wrong_accessors(compile_accessors(folder)))
 
 
@@ -222,7 +222,7 @@ for kernel in kernels:
 
 # ---- 4
 
-mailbox = re.sub(r"//.*", "", (source / "src/runtime/mailbox.cpp").read_text())
+mailbox = "".join(re.sub(r"//.*", "", path.read_text()) for path in sorted((source / "src/runtime/mailbox").iterdir()))
 shared = 0
 for place in re.finditer(r"mailbox_\.(\w+)", mailbox):
     before = mailbox[:place.start()]
@@ -231,9 +231,9 @@ for place in re.finditer(r"mailbox_\.(\w+)", mailbox):
     if re.search(r"(load_mapped|store_mapped|ring_bell)\(&$", before):
         shared += 1
     elif not re.search(r"u64\* to = &$", before):  # of which every word is stored by store_mapped
-        fail(f"mailbox.cpp: mailbox_.{place[1]} is not accessed by load_mapped or store_mapped")
+        fail(f"runtime/mailbox: mailbox_.{place[1]} is not accessed by load_mapped or store_mapped")
 if not re.search(r"store_mapped\(to \+ i,", mailbox) or re.search(r"(?<!store_mapped\()\bto\[", mailbox):
-    fail("mailbox.cpp: the statistics are not stored by store_mapped")
+    fail("runtime/mailbox: the statistics are not stored by store_mapped")
 for kernel in kernels:
     if kernel.stem.startswith("resident") and system_scope[kernel.stem] < shared:
         fail(f"{kernel.stem}: {system_scope[kernel.stem]} accesses of the system's scope, but the source has {shared}")

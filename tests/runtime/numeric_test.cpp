@@ -1,5 +1,5 @@
 // The numeric instructions at their boundaries. Floats are compared by their bits.
-#include "runtime/numeric.h"
+#include "runtime/vm/numeric.h"
 
 #include <gtest/gtest.h>
 

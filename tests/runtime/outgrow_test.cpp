@@ -3,9 +3,9 @@
 
 #include "device/slot_layout.h"
 #include "process.h"
-#include "runtime/interp.h"
-#include "runtime/move.h"
-#include "runtime/watch.h"
+#include "runtime/memory/move.h"
+#include "runtime/memory/watch.h"
+#include "runtime/vm/interp.h"
 
 namespace gpurun::test {
 namespace {

@@ -1,6 +1,6 @@
 // The vector instructions, lane by lane against a plain model, over pairs of boundary values;
 // and that every row of the instruction table has its function.
-#include "runtime/simd.h"
+#include "runtime/vm/simd.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "abi/wasi.h"
 #include "base/check.h"
 #include "host/image.h"
-#include "runtime/system.h"
+#include "runtime/wasi/system.h"
 
 namespace gpurun::test {
 
