@@ -75,9 +75,11 @@ Result<Image> compile(const wasm::Module& module, const translate::Code& code,
 // at once.
 class Compiler {
 public:
-    // `module` and `code` outlive it.
+    // `module` and `code` outlive it. `lanes_meet`: code is made as for the lanes of a warp, to
+    // test that on a CPU.
     static std::unique_ptr<const Compiler> make(const wasm::Module& module,
-                                                const translate::Code& code);
+                                                const translate::Code& code,
+                                                bool lanes_meet = false);
     virtual ~Compiler() = default;
     // Returns false if the function stays in the interpreter.
     virtual bool can_compile(u32 func) const = 0;

@@ -17,6 +17,7 @@
 #include "codegen/codegen.h"
 #include "codegen/lazy_nan.h"
 #include "codegen/piece.h"
+#include "codegen/reconverge.h"
 #include "codegen/switches.h"
 #include "codegen/target.h"
 
@@ -121,8 +122,10 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     first.run(piece.module(), modules);
     for (llvm::Function* f : piece.functions())
         if (!f->isDeclaration()) functions.invalidate(*f, passes.run(*f, functions));
-    if (piece.target().is_apart())
-        for (llvm::Function* f : piece.functions()) lower_switches(*f);
+    for (llvm::Function* f : piece.functions()) {
+        if (piece.target().is_apart()) lower_switches(*f);
+        reconverge(*f);
+    }
     llvm::ModulePassManager last;
     last.addPass(llvm::GlobalDCEPass());
     last.run(piece.module(), modules);
@@ -202,21 +205,21 @@ void be_nice() { setpriority(PRIO_PROCESS, id_t(gettid()), niceness); }
 
 class HostCompiler final : public Compiler {
 public:
-    HostCompiler(const wasm::Module& module, const translate::Code& code)
-        : program_(module, code, false) {}
+    HostCompiler(const wasm::Module& module, const translate::Code& code, bool lanes_meet)
+        : program_(module, code, false), target_(make_host_target(this_cpu(), lanes_meet)) {}
     bool can_compile(u32 func) const override { return program_.is_compiled[func]; }
     Result<Image::Piece> compile(std::span<const u32> functions,
                                  Image::Times& seconds) const override {
         be_nice();
-        const Implementation& target = host_target();
         return in_llvm([&] {
-            return compile_piece(program_, target, functions, Place(program_, target, 0), false,
+            return compile_piece(program_, *target_, functions, Place(program_, *target_, 0), false,
                                  seconds);
         });
     }
 
 private:
     const Program program_;
+    const std::unique_ptr<const Implementation> target_;
 };
 
 }  // namespace
@@ -224,8 +227,8 @@ private:
 thread_local u32 llvm_calls = 0;
 
 std::unique_ptr<const Compiler> Compiler::make(const wasm::Module& module,
-                                               const translate::Code& code) {
-    return std::make_unique<HostCompiler>(module, code);
+                                               const translate::Code& code, bool lanes_meet) {
+    return std::make_unique<HostCompiler>(module, code, lanes_meet);
 }
 
 Result<Image> compile(const wasm::Module& module, const translate::Code& code,

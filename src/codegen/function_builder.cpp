@@ -6,6 +6,7 @@
 
 #include "abi/layout.h"
 #include "base/check.h"
+#include "codegen/reconverge.h"
 
 namespace gpurun::codegen {
 
@@ -23,6 +24,9 @@ namespace {
 constexpr usize sites_per_block = 128;
 constexpr u32 slots_per_block = 256;
 constexpr u32 no_limit = ~u32{0};
+// Words of code of a function in which lanes meet again. With the blocks where they do, LLVM's time
+// grows faster than the function.
+constexpr u32 max_meeting_words = 2'000;
 
 }  // namespace
 
@@ -54,6 +58,8 @@ void FunctionBuilder::build() {
     dirty_ = new_variable(b_.getInt32Ty(), "dirty");
     const bool has_clock = piece_.target().has_clock();
     for (const FlowBlock& block : flow_.blocks()) counts_ |= block.loop_words > 0 && !has_clock;
+    left_ = new_block("");
+    find_loops();
     BasicBlock* begin = new_block("begin");
     b_.SetInsertPoint(begin);
     load_memory();
@@ -234,6 +240,14 @@ void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotS
         slot = place.slot + place.words;
         for (u32 i = place.slot; i < slot; i++) slots.add(i);
     }
+    if (leaves_at_site()) {
+        for (const auto& [place, value] : site.values)
+            set_slot(fp_, place.slot, place.words, value);
+        if (counts_ && !is_caller) runtime("native_set_quantum", {context_, quantum});
+        b_.CreateBr(left_);
+        lefts_.push_back({b_.GetInsertBlock(), where, site.dirty});
+        return;
+    }
     ColdBlock* to = block_with_room(cold, slots);
     if (!to) {
         cold.push_back(
@@ -267,21 +281,21 @@ void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
 
 // All cold blocks go to the last one, which tells the runtime.
 void FunctionBuilder::finish_sites() {
-    BasicBlock* last = new_block("left");
-    std::vector<Left> lefts;
+    left_->moveAfter(&function_->back());
+    left_->setName("left");
     for (Cold* cold : {&entering_, &innermost_, &callers_})
         for (const ColdBlock& from : *cold) {
-            lefts.push_back(build_cold(from.block, from.sites, cold == &callers_));
-            b_.CreateBr(last);
+            lefts_.push_back(build_cold(from.block, from.sites, cold == &callers_));
+            b_.CreateBr(left_);
         }
-    b_.SetInsertPoint(last);
-    if (lefts.empty()) {
+    b_.SetInsertPoint(left_);
+    if (lefts_.empty()) {
         b_.CreateUnreachable();
         return;
     }
-    PHINode *where = b_.CreatePHI(b_.getInt32Ty(), u32(lefts.size())),
-            *dirty = b_.CreatePHI(b_.getInt32Ty(), u32(lefts.size()));
-    for (const Left& left : lefts) {
+    PHINode *where = b_.CreatePHI(b_.getInt32Ty(), u32(lefts_.size())),
+            *dirty = b_.CreatePHI(b_.getInt32Ty(), u32(lefts_.size()));
+    for (const Left& left : lefts_) {
         where->addIncoming(left.where, left.from);
         dirty->addIncoming(left.dirty, left.from);
     }
@@ -396,19 +410,30 @@ void FunctionBuilder::begin_called() {
     b_.CreateBr(block(0));
 }
 
-// The heads of the loops around each entry. A loop is one piece of code, up to its last way back;
-// one that begins within another may end behind it.
-void FunctionBuilder::find_ways() {
-    struct Loop {
-        u32 block, head, end;
-    };
-    std::vector<Loop> loops;
+// A loop is one piece of code, up to its last way back; one that begins within another may end
+// behind it.
+void FunctionBuilder::find_loops() {
     for (u32 i = 0; i < flow_.blocks().size(); i++)
         if (const FlowBlock& at = flow_.blocks()[i]; at.loop_words > 0 && !at.states.empty())
-            loops.push_back({i, at.begin, at.begin + at.loop_words});
+            loops_.push_back({i, at.begin, at.begin + at.loop_words});
+    lanes_meet_ = piece_.target().lanes_meet() && !loops_.empty() &&
+                  flow_.blocks().back().end - flow_.begin() <= max_meeting_words;
+    if (lanes_meet_) function_->addFnAttr(meets_attribute);
+}
+
+// Returns true in loops of code for lanes that meet again: what leaves there goes by way of the
+// blocks where they meet, and every value that it took along would need a register in all of them.
+bool FunctionBuilder::leaves_at_site() const {
+    return lanes_meet_ && std::ranges::any_of(loops_, [&](const Loop& loop) {
+               return loop.head <= position_ && position_ < loop.end;
+           });
+}
+
+// The heads of the loops around each entry.
+void FunctionBuilder::find_ways() {
     ways_.resize(entries_.size());
     for (usize i = 0; i < entries_.size(); i++)
-        for (const Loop& loop : loops)
+        for (const Loop& loop : loops_)
             if (loop.head < entries_[i] && entries_[i] < loop.end) ways_[i].push_back(loop.block);
 }
 

@@ -2,7 +2,8 @@
 //
 // A slot is a variable for each kind of value that it holds; LLVM makes registers of them. Whatever
 // is rare leaves: a cold block of the function, fed from all places that leave, writes the slots
-// that are live there into the frame and returns (abi/native.h). A function with loops or handlers
+// that are live there into the frame and returns (abi/native.h). In loops of code for the lanes of
+// a warp each place that leaves does so itself. A function with loops or handlers
 // can be entered at those as well, with its slots in the frame: the context says at which. What
 // lies within loops is reached by way of their heads, outermost first, so that they stay loops to
 // LLVM.
@@ -49,6 +50,11 @@ private:
     };
     using Cold = std::vector<ColdBlock>;
 
+    // A loop of the code: its head's block, and positions.
+    struct Loop {
+        u32 block, head, end;
+    };
+
     // The end of a cold block, and what is known there.
     struct Left {
         BasicBlock* from;
@@ -82,6 +88,8 @@ private:
     void leave_here(NativeStatus s);
     void leave_if(Value* condition, NativeStatus s);
     void finish_sites();
+    bool leaves_at_site() const;
+    void find_loops();
     Left build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites, bool is_caller);
     void give_back(Value* status, llvm::ArrayRef<Value*> results);
 
@@ -142,7 +150,9 @@ private:
 
     Value *context_ = nullptr, *fp_ = nullptr, *rp_ = nullptr;
     llvm::AllocaInst* rp_variable_ = nullptr;  // where it differs by entry
-    llvm::AllocaInst* entry_ = nullptr;   // number of the entry that we are on the way to, or 0
+    llvm::AllocaInst* entry_ = nullptr;  // number of the entry that we are on the way to, or 0
+    std::vector<Loop> loops_;
+    bool lanes_meet_ = false;             // codegen/reconverge.h
     std::vector<std::vector<u32>> ways_;  // by entry: the heads on the way, as blocks
     std::vector<BasicBlock*> resumes_;    // by entry: reads its slots from the frame
     Value* dirty_shift_ = nullptr;
@@ -156,6 +166,8 @@ private:
     std::vector<SlotValue> variable_places_;
     std::vector<BasicBlock*> blocks_;  // by number in the flow; null: not needed yet
     std::vector<u32> work_;            // blocks to be built
+    BasicBlock* left_ = nullptr;       // the last of leaving: tells the runtime
+    std::vector<Left> lefts_;          // who goes there
     Cold innermost_, callers_;
     Cold entering_;  // before it is known that there is room for more than the arguments
     llvm::MDNode* rarely_ = nullptr;

@@ -82,7 +82,9 @@ Result<const llvm::Target*> find_target() {
 
 class HostTarget final : public Implementation {
 public:
-    explicit HostTarget(const std::string& cpu) { std::tie(cpu_, features_) = split_cpu(cpu); }
+    HostTarget(const std::string& cpu, bool lanes_meet) : lanes_meet_(lanes_meet) {
+        std::tie(cpu_, features_) = split_cpu(cpu);
+    }
 
     std::span<const u8> bitcode() const override {
         return {gpurun_native_host_bitcode, gpurun_native_host_bitcode_end};
@@ -99,10 +101,12 @@ public:
 
     bool is_apart() const override { return false; }
     bool has_clock() const override { return false; }
+    bool lanes_meet() const override { return lanes_meet_; }
     bool wants_alignment() const override { return false; }
 
 private:
     std::string cpu_, features_;
+    const bool lanes_meet_;
 };
 
 Error llvm_error(const char* what, llvm::Error error) {
@@ -264,12 +268,12 @@ Result<std::string> missing_features(const std::string& cpu) {
 }
 
 const Implementation& host_target() {
-    static const HostTarget& target = *new HostTarget(this_cpu());
+    static const HostTarget& target = *new HostTarget(this_cpu(), false);
     return target;
 }
 
-std::unique_ptr<const Implementation> make_host_target(const std::string& cpu) {
-    return std::make_unique<HostTarget>(cpu);
+std::unique_ptr<const Implementation> make_host_target(const std::string& cpu, bool lanes_meet) {
+    return std::make_unique<HostTarget>(cpu, lanes_meet);
 }
 
 std::shared_ptr<LoadedImage> make_loaded_image(u32 functions,

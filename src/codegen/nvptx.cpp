@@ -52,7 +52,8 @@ void spare_branch(std::vector<std::string>& lines) {
 
 class NvptxTarget final : public Implementation {
 public:
-    explicit NvptxTarget(std::span<const u8> bitcode) : bitcode_(bitcode) {}
+    NvptxTarget(std::span<const u8> bitcode, bool lanes_meet)
+        : bitcode_(bitcode), lanes_meet_(lanes_meet) {}
 
     std::span<const u8> bitcode() const override { return bitcode_; }
 
@@ -78,6 +79,7 @@ public:
 
     bool is_apart() const override { return true; }
     bool has_clock() const override { return true; }
+    bool lanes_meet() const override { return lanes_meet_; }
     bool wants_alignment() const override { return true; }
 
     std::vector<u8> amended(std::vector<u8> text) const override {
@@ -99,6 +101,7 @@ public:
 
 private:
     std::span<const u8> bitcode_;
+    bool lanes_meet_;
 };
 
 }  // namespace
@@ -106,12 +109,15 @@ private:
 const Implementation& nvptx_target(Target target) {
     // Never destroyed: threads may compile while the program ends.
     static const NvptxTarget
-        &burst = *new NvptxTarget({gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}),
+        &burst =
+            *new NvptxTarget({gpurun_native_burst_bitcode, gpurun_native_burst_bitcode_end}, true),
         &interleaved = *new NvptxTarget(
-            {gpurun_native_interleaved_bitcode, gpurun_native_interleaved_bitcode_end}),
-        &space = *new NvptxTarget({gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}),
-        &machine =
-            *new NvptxTarget({gpurun_native_machine_bitcode, gpurun_native_machine_bitcode_end});
+            {gpurun_native_interleaved_bitcode, gpurun_native_interleaved_bitcode_end}, true),
+        // One lane alone.
+            &space = *new NvptxTarget(
+                {gpurun_native_space_bitcode, gpurun_native_space_bitcode_end}, false),
+        &machine = *new NvptxTarget(
+            {gpurun_native_machine_bitcode, gpurun_native_machine_bitcode_end}, true);
     switch (target) {
         case Target::cuda_machine: return machine;
         case Target::cuda_burst: return burst;

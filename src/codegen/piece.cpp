@@ -6,6 +6,7 @@
 #include "abi/native.h"
 #include "base/check.h"
 #include "codegen/function_builder.h"
+#include "codegen/reconverge.h"
 #include "translate/print.h"
 
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -92,6 +93,7 @@ Piece::Piece(const Program& program, const Implementation& target, u32 group,
     module_->setModuleIdentifier("module");
     for (llvm::Function& f : *module_)
         if (!f.isIntrinsic()) withdraw_promises(f);
+    runtime("native_left")->addFnAttr(leaves_attribute);
 }
 
 llvm::Function* Piece::runtime(llvm::StringRef name) {

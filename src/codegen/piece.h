@@ -58,7 +58,7 @@ public:
     // Those that were made here; the others are the runtime's.
     const std::vector<llvm::Function*>& functions() const { return functions_; }
 
-    // An inline function of runtime/native_bitcode.cpp, or one of abi/native_calls.def.
+    // An inline function of runtime/native/native_bitcode.cpp, or one of abi/native_calls.def.
     llvm::Function* runtime(llvm::StringRef name);
     llvm::Function* function(u32 func);
     llvm::GlobalVariable* table();

@@ -28,15 +28,18 @@ auto in_llvm(Body body) noexcept {
 class Implementation {
 public:
     virtual ~Implementation() = default;
-    // The runtime's inline functions (runtime/native_bitcode.cpp).
+    // The runtime's inline functions (runtime/native/native_bitcode.cpp).
     virtual std::span<const u8> bitcode() const = 0;
     // One for each thread that compiles.
     virtual Result<std::unique_ptr<llvm::TargetMachine>> make_machine() const = 0;
     // Whether an image is loaded apart from the runtime, as assembly, and reaches that by addresses
     // in its context; else it is objects that are linked with the runtime.
     virtual bool is_apart() const = 0;
-    // Returns true if code stops by a clock, false if by what it has done (runtime/native.h).
+    // Returns true if code stops by a clock, false if by what it has done (native/native.h).
     virtual bool has_clock() const = 0;
+    // Returns true if lanes of a warp run the code and should meet again where they took different
+    // ways (codegen/reconverge.h).
+    virtual bool lanes_meet() const = 0;
     // Whether it matters to accesses that they are aligned.
     virtual bool wants_alignment() const = 0;
     // What is wrong with assembly, mended.
@@ -44,8 +47,9 @@ public:
 };
 
 const Implementation& host_target();
-// The same for another CPU than this machine's.
-std::unique_ptr<const Implementation> make_host_target(const std::string& cpu);
+// Returns a target for another CPU than this machine's, or one whose code is made as for lanes.
+std::unique_ptr<const Implementation> make_host_target(const std::string& cpu,
+                                                       bool lanes_meet = false);
 const Implementation& nvptx_target(Target target);
 
 }  // namespace gpurun::codegen
