@@ -16,7 +16,7 @@ inline constexpr u32 burst_ranges = 3;
 // How linear memories of a burst lie. Linear: those of each process in one piece. Interleaved:
 // those of a warp's processes together, by granules of so many bytes, one of each lane after
 // another. A warp's memories then begin at a multiple of interleaved_unit, and addresses have no
-// more than so many bits (runtime/interleaved.h).
+// more than so many bits (runtime/platform/interleaved.h).
 enum class Layout : u8 { linear, interleaved };
 inline constexpr u32 interleaved_granule = 4;
 inline constexpr u64 interleaved_unit = 1 << 17;
@@ -27,7 +27,7 @@ inline constexpr u32 interleaved_address_bits = 48;
 inline constexpr u32 gang_stack_slots = 8192;
 // What a process that has a warp to itself has of its stack in fast memory.
 inline constexpr u32 stack_window = 8192;
-// Before it in shared memory: what the lanes of the warp have to do (runtime/together.h).
+// Before it in shared memory: what the lanes of the warp have to do (runtime/platform/together.h).
 inline constexpr u32 task_board_bytes = 32;
 
 // A process that has outgrown its slot.
@@ -65,7 +65,7 @@ struct BurstPart {
     u32 source_words_per_process, source_lanes, source_stack_end;
     u32 argument_words, result_words, result_stride;
     u32 dirty_shift;  // 32 << dirty_shift is at least bytes_per_process
-    u32 is_watched;   // runtime/watch.h
+    u32 is_watched;   // runtime/memory/watch.h
     WordRange ranges[burst_ranges];
 };
 static_assert(sizeof(BurstPart) == 19 * 8 + 16 * 4 + burst_ranges * 8);
@@ -111,7 +111,7 @@ struct SoloParams {
     u64 stop;    // u32
     u32 thread;
     u32 steps;       // at most so many instructions; 0: no limit
-    u32 is_watched;  // runtime/watch.h
+    u32 is_watched;  // runtime/memory/watch.h
     u32 slice_us;    // leaves after that time; 0: not for that
     NativeEntries native;
     NativeParams tier;

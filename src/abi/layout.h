@@ -128,7 +128,7 @@ enum ThreadWord : u32 {
     thread_stack_end,
     thread_wait_result,                             // slot index that gets the result of the wait
     thread_wait_address,                            // u64: offset in the process's bytes
-    thread_wait_until = thread_wait_address + 2,    // u64: when a wait ends (runtime/waiting.h)
+    thread_wait_until = thread_wait_address + 2,    // u64: when a wait ends (machine/waiting.h)
     thread_dirty =
         thread_wait_until + 2,    // bit i: bytes from i << Process::dirty_shift on were written
     thread_window,                // 1: what is in use of its stack fits stack_window slots
@@ -152,7 +152,7 @@ enum RecordWord : u32 {
 };
 inline constexpr u32 handler_bit = 1u << 31;
 
-// A watched process (runtime/watch.h) has a canary behind every block of its words, two words: the
+// A watched process (memory/watch.h) has a canary behind every block of its words, two words: the
 // number below, mixed with its index, and the index of the canary before. Behind every memory are
 // canary_bytes of the pattern. Stacks and words that were freed are filled with poison.
 inline constexpr u32 canary_word = 0xc0a1ca9e, canary_words = 2;

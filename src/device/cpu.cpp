@@ -16,11 +16,11 @@
 #include "device/cpu_native.h"
 #include "device/devices.h"
 #include "device/slot_layout.h"
-#include "runtime/interp.h"
-#include "runtime/scheduler.h"
-#include "runtime/system.h"
-#include "runtime/waiting.h"
-#include "runtime/watch.h"
+#include "runtime/machine/waiting.h"
+#include "runtime/memory/watch.h"
+#include "runtime/scheduler/scheduler.h"
+#include "runtime/vm/interp.h"
+#include "runtime/wasi/system.h"
 
 namespace gpurun::device {
 namespace {
@@ -444,7 +444,7 @@ private:
         auto free = std::ranges::find_if(turns_, [](const Turn& turn) { return !turn.is_busy; });
         if (free == turns_.end() && turns_.size() == max_slots) return false;
         u32 id = next_.fetch_add(1, std::memory_order_relaxed);
-        if (id >= burst_.processes) {
+        if (id >= burst_.end()) {
             next_.fetch_sub(1, std::memory_order_relaxed);
             return false;
         }
@@ -509,7 +509,8 @@ private:
 
     void finish(Turn& turn, ThreadState state) {
         turn.slot.verify(turn.id);
-        turn.slot.write_result(state, results_.words.data() + usize(turn.id) * results_.stride);
+        turn.slot.write_result(
+            state, results_.words.data() + usize(turn.id - burst_.first) * results_.stride);
         turn.is_busy = false;
         busy_--;
         together_.ended.fetch_add(1, std::memory_order_relaxed);
@@ -550,7 +551,7 @@ public:
     KernelCounts kernel_counts() const override { return {}; }
 
     Result<void> prepare(Mode) override { return {}; }
-    std::function<void()> kernel_assembler(Mode) const override { return {}; }
+    std::function<void()> kernel_assembler(Mode, Layout) const override { return {}; }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
         Reservation memory = TRY(Reservation::make(size, "files and streams"));
         return std::unique_ptr<SystemMemory>(new CpuSystem(std::move(memory), size));
@@ -605,7 +606,7 @@ private:
         results.words.assign(usize(part.processes) * results.stride, 0);
         const SlotLayout layout = lay_out(part);
         const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
-        std::atomic<u32> next = 0;
+        std::atomic<u32> next = part.first;
         u32 workers = std::min(part.processes, info_.lanes);
         Result<void> outcome;
         std::mutex outcome_mutex;

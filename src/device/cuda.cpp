@@ -33,6 +33,8 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
     usize total = 0;
     TRY(driver.check(driver.device_memory(&total, device), "asking for the device's memory"));
     info.memory_total = info.memory_free = total;
+    info.block_lanes = block_lanes;
+    info.has_layouts = true;
     return info;
 }
 
@@ -54,6 +56,9 @@ Result<void> CudaDevice::open() {
     usize free = 0, total = 0;
     TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
     info_.memory_free = free;
+    int clock = 0;  // drivers need not know it
+    if (driver_.device_attribute(&clock, cuda::attribute_clock_khz, device_) == 0)
+        clock_khz_ = u32(std::max(0, clock));
     return {};
 }
 
@@ -115,11 +120,11 @@ Result<const Kernel*> CudaDevice::gang_kernel(bool is_deep, Layout layout) {
     return kernel(kernels::gang(info_.capability, is_deep, layout));
 }
 
-std::function<void()> CudaDevice::kernel_assembler(Mode mode) const {
+std::function<void()> CudaDevice::kernel_assembler(Mode mode, Layout layout) const {
     const RuntimeKernel* source = &kernels::resident(info_.capability);
     if (mode == Mode::space) source = &kernels::solo(false);
-    if (mode == Mode::burst) source = &kernels::gang(info_.capability, false, Layout::linear);
-    if (shipped(chip(), *source)) return {};
+    if (mode == Mode::burst) source = &kernels::gang(info_.capability, false, layout);
+    if (kernels_.contains(kernel_id(*source)) || shipped(chip(), *source)) return {};
     return [chip = chip(), source] {
         chip.with_context([&](Handle) { assemble_beforehand(chip, *source); });
     };

@@ -56,7 +56,8 @@ void spread(std::vector<Plan>& plans, std::span<const u64> processes, u64 reside
             all <= resident ? processes[i] : u64(double(resident) * double(processes[i]) / all);
         plan.warps = std::max<u64>(1, share);
         // Few processes: a warp each, so that none waits for another.
-        plan.lanes = u32(std::min<u64>(warp_lanes, (processes[i] + plan.warps - 1) / plan.warps));
+        plan.lanes =
+            u32(std::clamp<u64>((processes[i] + plan.warps - 1) / plan.warps, 1, warp_lanes));
         plan.warps = std::min<u64>(plan.warps, (processes[i] + plan.lanes - 1) / plan.lanes);
         needed += plan.size();
     }
@@ -205,6 +206,7 @@ public:
         for (const Burst& part : parts) {
             native_.push_back(part.native);
             awaits_.push_back(bool(part.late_native));
+            ends_.push_back(part.end());
         }
     }
 
@@ -218,11 +220,15 @@ public:
             PartMemory& m = memory_[i];
             u32 stride = outcome_.parts.emplace_back().stride = result_first + part.result_words;
             m.code = TRY(device_.upload(std::span<const u64>(part.code), "code"));
-            m.arguments = TRY(device_.upload(std::span<const u32>(part.arguments), "arguments"));
+            m.arguments = TRY(
+                device_.upload(std::span<const u32>(part.arguments)
+                                   .subspan(usize(part.first) * part.argument_words,
+                                            usize(part.processes) * part.argument_words),
+                               "arguments"));
             m.results = TRY(device_.allocate_zeroed(u64(part.processes) * stride * 4, "results"));
             if (is_native()) m.entries = TRY(device_.upload_entries(part.native, part.code.size()));
             first->levels[i].part = i;
-            processes.push_back(part.processes);
+            processes.push_back(part.planned());
         }
         if (!TRY(prepare(*first, processes))) return Error{TRY(describe_need(*first))};
         for (const Level& level : first->levels)
@@ -235,7 +241,7 @@ public:
         if (lane_cycles_ > 0) outcome_.busy = busy_cycles_ / lane_cycles_;
         for (usize i = 0; i < parts_.size(); i++) {
             std::vector<u32>& words = outcome_.parts[i].words;
-            words.resize(usize(parts_[i].processes) * outcome_.parts[i].stride);
+            words.resize(usize(ends_[i] - parts_[i].first) * outcome_.parts[i].stride);
             TRY(device_.copy_out(words.data(), memory_[i].results.at(), words.size() * 4));
         }
         return std::move(outcome_);
@@ -246,6 +252,8 @@ private:
     bool is_native() const {
         return std::ranges::any_of(native_, [](const auto& parts) { return !parts.empty(); });
     }
+    // Somebody may want that no more processes begin.
+    bool may_have_enough() const { return control_.is_enough && !has_enough_; }
     // Machine code is being made of some.
     bool awaits_native() const {
         return std::ranges::any_of(awaits_, [](bool awaits) { return awaits; });
@@ -275,6 +283,26 @@ private:
         return device_.synchronize("going on with machine code");
     }
 
+    u64 not_begun() const {
+        u64 count = 0;
+        for (const Level& level : tiers_[0]->levels)
+            count += ends_[level.part] - std::min<u64>(ends_[level.part], level.begun);
+        return count;
+    }
+    // Lanes take no more processes: those that have one go on to their end.
+    Result<void> begin_no_more() {
+        has_enough_ = true;
+        Tier& first = *tiers_[0];
+        for (usize i = 0; i < first.levels.size(); i++) {
+            u32& end = ends_[first.levels[i].part];
+            end = u32(std::min<u64>(end, first.levels[i].begun));
+            first.table[i].processes = end;
+        }
+        TRY(device_.copy_in(first.rows.at(), first.table.data(),
+                            first.table.size() * sizeof(BurstPart)));
+        return device_.synchronize("ending a range of processes");
+    }
+
     // ---- sizes ---------------------------------------------------------------------
 
     static constexpr u32 tier_bits = 2, last_tier = 6;
@@ -284,7 +312,7 @@ private:
         if (tier >= last_tier) return size;
         size.stack_slots = gang_stack_slots << tier_bits * tier;
         u64 count = std::max<u64>(1, part.memories.size()) *
-                    std::min<u64>(part.processes, device_.info().lanes);
+                    std::min<u64>(part.planned(), device_.info().lanes);
         u64 least = 0;
         for (const BurstMemory& memory : part.memories) {
             u64 bytes = u64(part.words[memory.record + memory_bytes + 1]) << 32 |
@@ -326,7 +354,13 @@ private:
                u64(tier.gang->blocks_per_multiprocessor) * device_.info().multiprocessors *
                    (block_lanes / warp_lanes),
                room);
-        for (usize i = 0; i < plans.size(); i++) tier.levels[i].plan = plans[i];
+        for (usize i = 0; i < plans.size(); i++) {
+            Level& level = tier.levels[i];
+            level.plan = plans[i];
+            // A range has as many lanes in a warp as the whole burst, in fewer warps.
+            const u64 needed = (parts_[level.part].processes + plans[i].lanes - 1) / plans[i].lanes;
+            level.plan.warps = std::min(plans[i].warps, std::max<u64>(1, needed));
+        }
         return true;
     }
 
@@ -354,7 +388,9 @@ private:
         level.template_words =
             TRY(device_.upload(std::span<const u32>(slot.words), "the template"));
         level.template_bytes = TRY(device_.upload(std::span<const u8>(bytes), "the template"));
-        level.next = TRY(device_.allocate_zeroed(4, "a counter"));
+        level.begun = source ? 0 : part.first;
+        const u32 first = u32(level.begun);
+        level.next = TRY(device_.upload(std::span<const u32>(&first, 1), "a counter"));
         level.words = TRY(device_.allocate_zeroed(lanes * slot.words.size() * 4, "process words"));
         level.bytes = TRY(device_.allocate_zeroed(
             slots * slot.bytes_per_process + (layout_ == Layout::linear ? 0 : interleaved_unit),
@@ -370,8 +406,9 @@ private:
         row.bytes = level.bytes_at();
         row.template_words = level.template_words.at();
         row.template_bytes = level.template_bytes.at();
-        row.arguments = m.arguments.at();
-        row.results = m.results.at();
+        // Both have what belongs to its first process at the beginning.
+        row.arguments = m.arguments.at() - u64(part.first) * part.argument_words * 4;
+        row.results = m.results.at() - u64(part.first) * outcome_.parts[level.part].stride * 4;
         row.next = level.next.at();
         row.system = address_of(part.system);
         row.lanes_at = level.lanes.at();
@@ -390,7 +427,7 @@ private:
             row.template_begin++;
         row.template_begin &= ~u64{7};
         row.words_per_process = u32(slot.words.size());
-        row.processes = part.processes;
+        row.processes = ends_[level.part];
         row.first_warp = first_warp;
         row.warps = u32(level.plan.warps);
         row.lanes = level.plan.lanes;
@@ -436,7 +473,7 @@ private:
         if (control_.wants_stop()) return false;
         if (tier.source) return has_outgrown(*tier.source);
         for (const Level& level : tier.levels)
-            if (level.begun < parts_[level.part].processes) return true;
+            if (level.begun < ends_[level.part]) return true;
         return false;
     }
 
@@ -458,7 +495,7 @@ private:
         RunControl control = control_;
         for (const auto& other : tiers_)
             if (other.get() != &tier && has_work(*other)) control.slice = turn;
-        if (awaits_native()) {
+        if (awaits_native() || may_have_enough()) {
             const std::chrono::microseconds look(parts_[0].tier == device::Tier::early ? 1
                                                                                        : 200'000);
             control.slice = control.slice.count() > 0 ? std::min(control.slice, look) : look;
@@ -479,6 +516,7 @@ private:
         if (control_.wants_stop()) return true;
         if (is_profiled()) TRY(sample_lanes(tier));
         if (awaits_native()) TRY(take_late_native());
+        if (may_have_enough() && control_.is_enough(not_begun())) TRY(begin_no_more());
         for (Level& level : tier.levels) {
             TRY(serve_lanes(level));
             if (has_outgrown(level)) TRY(find_room(tier, level));
@@ -510,6 +548,7 @@ private:
     Result<void> find_room(const Tier& tier, Level& level) {
         for (const auto& other : tiers_)
             if (other->source == &level) return {};
+        outcome_.has_outgrown = true;
         u64 count = 0;
         for (const LaneState& state : level.states) count += (state.flags & lane_has_outgrown) != 0;
         // Others may follow.
@@ -552,6 +591,7 @@ private:
         tier.held = counted.held;
         busy_cycles_ += double(counted.busy_lane_cycles);
         lane_cycles_ += double(counted.longest_warp) * tier.warps * warp_lanes;
+        outcome_.kernel_seconds += device_.seconds_of(counted.longest_warp);
         outcome_.seconds +=
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return {};
@@ -568,7 +608,7 @@ private:
                 u32 next = u32(level.begun);
                 if (tier.get() == &running)
                     TRY(device_.stop_word().peek(level.next.at(), &next, sizeof next));
-                begun += std::min(next, parts_[level.part].processes);
+                begun += std::min(next, ends_[level.part]) - parts_[level.part].first;
             }
         control_.progress(begun > lanes ? begun - lanes : 0);
         return {};
@@ -655,6 +695,8 @@ private:
     // Of the parts: what they have of machine code, and whether more will come.
     std::vector<std::vector<NativePart>> native_;
     std::vector<bool> awaits_;
+    std::vector<u32> ends_;  // and behind the last process that may begin
+    bool has_enough_ = false;
     std::vector<std::unique_ptr<Tier>> tiers_;
     BurstOutcome outcome_;
     double busy_cycles_ = 0, lane_cycles_ = 0;

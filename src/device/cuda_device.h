@@ -310,7 +310,7 @@ public:
         }
         return {};
     }
-    std::function<void()> kernel_assembler(Mode mode) const override;
+    std::function<void()> kernel_assembler(Mode mode, Layout layout) const override;
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
@@ -415,6 +415,10 @@ public:
     Result<void> pass_on_stop(const RunControl& control) {
         return control.wants_stop() ? stop_.set(stop_end) : stop_.clear();
     }
+    // Returns how long so many cycles of a multiprocessor take; 0: the driver does not tell.
+    double seconds_of(u64 cycles) const {
+        return clock_khz_ == 0 ? 0 : double(cycles) / (clock_khz_ * 1e3);
+    }
     Result<u64> free_memory() {
         usize free = 0, total = 0;
         TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
@@ -446,6 +450,7 @@ private:
     int device_;
     Handle context_ = nullptr, stream_ = nullptr;
     DeviceInfo info_;
+    u32 clock_khz_ = 0;
     Account account_;
     StopWord stop_;
     CheckMemory checks_;

@@ -119,6 +119,7 @@ Result<const Driver*> open_driver();
 
 // CUdevice_attribute
 enum Attribute : int {
+    attribute_clock_khz = 13,
     attribute_multiprocessors = 16,
     attribute_kernel_timeout = 17,
     attribute_lanes_per_multiprocessor = 39,

@@ -31,7 +31,7 @@ bool has_constants(std::span<const u8> cubin) {
 }
 
 // The most that a function has of hardware stack: what leaves at its end needs the rest of the
-// reserve (kernels_nvptx.cpp).
+// reserve (kernels/runtime_nvptx.h).
 constexpr u32 most_frame_bytes = 2 << 10;
 // Nothing: it does not say.
 std::optional<u32> largest_frame(std::span<const u8> cubin) {

@@ -31,7 +31,7 @@ enum class Tier : u8 {
     alternate,  // both, in turns at every suspension point: to test that
     early,      // automatic, but as if machine code came after the first instructions: to test that
     partial,    // native, but every other function is interpreted where machine code comes piece by
-                // piece: to test that
+                // piece, and that is made as for lanes of a warp: to test both
 };
 
 // An image as a device has loaded it, and the position of the code that it is machine code of.
@@ -62,9 +62,11 @@ struct DeviceInfo {
     u32 capability = 0;       // 75 is 7.5; 0 on the CPU
     u32 multiprocessors = 0;  // cores on the CPU
     u32 lanes = 0;            // that can be resident at once
+    u32 block_lanes = 1;      // that a multiprocessor is given at a time
     u64 memory_total = 0, memory_free = 0;
     bool has_watchdog = false;
     bool reserves_lazily = false;  // untouched memory costs nothing
+    bool has_layouts = false;      // memories of a burst lie as Burst::layout says
 };
 
 // Memory of a device that has become the host's to read.
@@ -90,7 +92,7 @@ struct Sizes {
     u64 code_words = 0;
     u64 words = 0;
     u64 bytes = 0;
-    bool is_watched = false;         // runtime/watch.h: checked after every run
+    bool is_watched = false;         // runtime/memory/watch.h: checked after every run
     SystemMemory* system = nullptr;  // of the same device; outlives the space
     Tier tier = Tier::interp;
 };
@@ -104,6 +106,9 @@ struct RunControl {
     // Told from time to time, by one thread at a time, how many processes of a burst have ended at
     // the least. Empty: nobody wants to know.
     std::function<void(u64 ended)> progress = {};
+    // Asked from time to time while processes of a burst run, on devices with layouts, with how
+    // many have not begun: once it returns true, these never do. Empty: all begin.
+    std::function<bool(u64 left)> is_enough = {};
 
     bool wants_stop() const {
         return (stop && stop->load(std::memory_order_relaxed)) ||
@@ -153,7 +158,7 @@ struct BurstMemory {
 
 // Many processes of one template, each with arguments of its own, run to their end. Its words and
 // memories are as large as they may get; a device may give a process less until it needs more
-// (device/slot_layout.h).
+// (device/slot_layout.h). Several bursts may be ranges of a larger one.
 struct Burst {
     std::vector<u64> code;
     std::vector<u32> words;  // of one process, before it begins: all but the stack, which is last
@@ -161,8 +166,10 @@ struct Burst {
     u32 stack_slots = 0;
     u32 thread = 0;  // word index
     u32 processes = 0;
+    u32 first = 0;  // number of the first process: more than 0 if it is a range of a larger burst
+    u32 whole = 0;  // processes of that, which lanes and slots are shared out for; 0: no others
     u32 argument_words = 0, result_words = 0;
-    std::vector<u32> arguments;      // argument_words for each process
+    std::vector<u32> arguments;      // argument_words for each process of the larger burst
     SystemMemory* system = nullptr;  // of the same device; each process begins there
     // Fulfils a process's request; it goes on afterwards.
     std::function<Result<void>(WaitingProcess& process)> serve;
@@ -182,8 +189,11 @@ struct Burst {
     std::function<Late(const Activity& activity)> late_native;
     Tier tier = Tier::interp;
     Layout layout = Layout::linear;  // the same for all parts of a launch; for GPUs
-    bool is_watched = false;         // runtime/watch.h: checked when a process ends
+    bool is_watched = false;         // runtime/memory/watch.h: checked when a process ends
     u32 spoilt = ~u32{0};            // the process that fails its check, to test that
+
+    u32 end() const { return first + processes; }
+    u32 planned() const { return std::max(whole, processes); }
 };
 
 // Chooses which of `count` processes are looked at: every `step`th from `first` on, so that looking
@@ -203,6 +213,8 @@ inline std::chrono::nanoseconds sample_pause(std::chrono::nanoseconds least,
     return std::max(least, 4 * took);
 }
 
+// Results of the processes of a burst, less those at its end that RunControl::is_enough kept from
+// beginning.
 struct BurstResults {
     u32 stride = 0;  // words of a process's result (abi/burst.h)
     std::vector<u32> words;
@@ -214,8 +226,10 @@ struct BurstResults {
 struct BurstOutcome {
     std::vector<BurstResults> parts;
     double seconds = 0;                  // from launch to end
+    double kernel_seconds = 0;           // without what it takes to launch, if the device tells
     std::optional<double> stop_seconds;  // from the request to stop to the end
     u32 slots = 0, launches = 0;
+    bool has_outgrown = false;  // processes needed larger slots than they began in
     Layout layout = Layout::linear;
     double busy = 0;  // share of the lanes' time in which they had a process
 };
@@ -285,8 +299,8 @@ public:
     // kernels takes seconds the first time.
     virtual Result<void> prepare(Mode mode) = 0;
     // What takes long of that, for any thread, whether the device is still there or not. Empty:
-    // nothing does.
-    virtual std::function<void()> kernel_assembler(Mode mode) const = 0;
+    // nothing does. For bursts of that layout; prepare() makes ready what linear ones need.
+    virtual std::function<void()> kernel_assembler(Mode mode, Layout layout) const = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
     // An image that was compiled for `target`, one of its own. An Error where there is no native

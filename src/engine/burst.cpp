@@ -1,9 +1,10 @@
-// Instantiates once, on the host, and hands the result to a device as the template of all.
+// Makes a template on the host and hands it to a device, which runs processes that begin as it is.
 #include "engine/burst.h"
 
 #include <algorithm>
 
 #include "base/format.h"
+#include "engine/names.h"
 #include "host/harvest.h"
 
 namespace gpurun::engine {
@@ -135,41 +136,26 @@ host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& jo
     return system;
 }
 
-// Libraries have an initialiser of their own, which runs before the function.
-bool calls_initialize(const wasm::Module& module, const std::string& function) {
-    const wasm::Export* found = module.find_export("_initialize");
-    return function != "_start" && found && found->kind == wasm::ExternKind::func;
-}
-
-// Something of it runs while the template is made, and may use what it imports.
-bool has_initialiser(const wasm::Module& module, const std::string& function) {
-    return !module.imports.empty() && (module.start || calls_initialize(module, function));
-}
-
 // Templates are made on the CPU, whatever device the processes are for.
 device::Device& template_device() {
     static const std::unique_ptr<device::Device> cpu = std::move(*device::open_device("cpu"));
     return *cpu;
 }
 
-Result<System> make_template_system(host::SystemOptions system) {
-    system.arena_size = system_bytes(template_device().info(), 1);
-    system.inputs = {};
-    system.output_limit = output_stays;  // check_silent() looks at it
-    return System::make(template_device(), system);
-}
-
-// What initialisers of a template write would be nobody's output.
-Result<void> check_silent(Store& store, System& system) {
-    u32 block = 0;
-    TRY(store.space().read_words(process_block, {&block, 1}));
-    if (block == 0) return {};
-    const ProcessBlock me = TRY(read_value<ProcessBlock>(system.memory(), offset_of(block)));
-    for (Handle stream : {me.output, me.error})
-        if (const Node node = TRY(read_value<Node>(system.memory(), offset_of(stream)));
-            node.size != 0)
-            return Error{"its initialisation writes output, which only one process alone can have"};
-    return {};
+// Runs the initialisers of a template, which has no system memory: a system call ends them as a
+// fault does. Returns true if they returned, each in good time: whoever loads a program waits for
+// them.
+Result<bool> initialise(const Template& made, const wasm::Export* initialize,
+                        device::RunControl control) {
+    control.slice = std::chrono::seconds(5);
+    Store& store = *made.store;
+    const ThreadState state = TRY(store.run(control));
+    Completion completion = TRY(store.complete(state));
+    if (completion.kind == Completion::Kind::returned && initialize)
+        completion =
+            TRY(store.call(*store.find_export(*made.instance, initialize->name), {}, control));
+    if (control.wants_stop()) return Error{"stopped in its initialisation"};
+    return completion.kind == Completion::Kind::returned;
 }
 
 // False: no more of them. Where it cannot be written, the others go on all the same.
@@ -237,52 +223,34 @@ StoreOptions template_options(const Job& job, device::Device& device,
     return store;
 }
 
+Result<Extern> Template::entry(const wasm::Export& wanted, const wasm::Export* initialize) const {
+    if (!is_initialised) return store->add_beginning(*instance, initialize, wanted);
+    return *store->find_export(*instance, wanted.name);
+}
+
 Result<Template> make_template(const Job& job, const std::string& function,
-                               const StoreOptions& wanted, const host::SystemOptions& system) {
+                               const StoreOptions& wanted) {
     const std::shared_ptr<const wasm::Module>& module = job.program.module;
+    const wasm::Export* func = TRY(find_function_export(*module, function));
+    const wasm::Export* initialize = TRY(find_initialize(*module, function));
     Template made;
-    if (has_initialiser(*module, function)) made.system = TRY(make_template_system(system));
-    made.store = TRY(
-        Store::create(wanted, template_device(), made.system ? &made.system->memory() : nullptr));
-    Store& store = *made.store;
-    if (!wanted.is_for_machine) TRY(store.offer(job.run.functions));
-    std::vector<Extern> imports = TRY(store.system_imports(*module));
-    auto [instance, completion] = TRY(store.instantiate(module, imports, wanted.control));
-    if (completion.kind == Completion::Kind::returned && calls_initialize(*module, function))
-        completion =
-            TRY(store.call(*store.find_export(*instance, "_initialize"), {}, wanted.control));
-    if (completion.kind != Completion::Kind::returned)
-        return Error{"its initialisation failed: " + completion.to_string()};
-    if (made.system) TRY(check_silent(store, *made.system));
-    std::optional<Extern> func = store.find_export(*instance, function);
-    if (!func || func->kind != wasm::ExternKind::func)
-        return Error{format("no exported function \"%s\"", function.c_str())};
-    made.instance = instance;
-    made.func = *func;
+    auto begin = [&]() -> Result<void> {
+        made.store = TRY(Store::create(wanted, template_device()));
+        if (!wanted.is_for_machine) TRY(made.store->offer(job.run.functions));
+        const std::vector<Extern> imports = TRY(made.store->system_imports(*module));
+        made.instance = TRY(made.store->begin_instance(module, imports));
+        return {};
+    };
+    TRY(begin());
+    // Where fuel is limited, each process pays for its initialisers.
+    const bool is_tried = !wanted.fuel || !(module->start || initialize);
+    if (is_tried) made.is_initialised = TRY(initialise(made, initialize, wanted.control));
+    if (is_tried && !made.is_initialised) TRY(begin());
+    made.func = TRY(made.entry(*func, initialize));
     return made;
 }
 
 namespace {
-
-// Memories that threads share, or that one process may have too much of for offsets of 32 bits, are
-// always linear.
-bool can_interleave(const wasm::Module& module) {
-    constexpr u64 all_pages = u64{1} << (32 - page_bits);
-    u64 most = 0;
-    for (const wasm::MemoryType& memory : module.memories) {
-        if (memory.limits.is_shared || memory.limits.is_64) return false;
-        most += memory.limits.max.value_or(all_pages);
-    }
-    return most <= all_pages;
-}
-
-// All parts of a launch have the same layout.
-Layout layout_of(std::span<const Job> jobs) {
-    const bool is_interleaved = std::ranges::all_of(jobs, [](const Job& job) {
-        return job.run.layout == Layout::interleaved && can_interleave(*job.program.module);
-    });
-    return is_interleaved ? Layout::interleaved : Layout::linear;
-}
 
 // What is there of a burst that was stopped before it began.
 BurstReport stopped_report(std::span<const Job> jobs) {
@@ -295,16 +263,16 @@ BurstReport stopped_report(std::span<const Job> jobs) {
         results.words.resize(usize(parts[i].processes) * result_first);
         static_assert(u32(ThreadState::ready) == 0);
     }
-    return BurstReport(std::move(parts), std::move(outcome));
+    return BurstReport(std::move(parts), std::move(outcome), {});
 }
 
 Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs,
-                               const TakeSpill& spill, const device::RunControl& control) {
+                               const TakeSpill& spill, const device::RunControl& control,
+                               BurstRanges& ranges) {
     std::vector<BurstReport::Part> parts;
     std::vector<device::Burst> bursts;
     std::vector<std::optional<System>> systems;
     std::vector<std::optional<DumpFolder>> dumps;
-    const Layout layout = layout_of(jobs);
     for (const Job& job : jobs) {
         const auto& [program, run] = job;
         dumps.push_back(TRY(dump_folder(job)));
@@ -312,8 +280,9 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
         const std::vector<host::ProcessInput> inputs = process_inputs(job);
         const host::SystemOptions system = burst_system(device.info(), job, inputs, control);
         StoreOptions wanted = template_options(job, device, control);
-        wanted.layout = layout;
-        Template made = TRY(make_template(job, run.function, wanted, system));
+        wanted.layout = ranges.layout();
+        wanted.may_interleave = ranges.may_interleave();
+        Template made = TRY(make_template(job, run.function, wanted));
         const wasm::FuncType& type = made.store->type_of(made.func);
         TRY(check_count(device.info(), type, run.many.count()));
         std::vector<u32> arguments = TRY(argument_words(type, run));
@@ -322,7 +291,6 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
         bursts.back().spoilt = run.many.spoilt;
         bursts.back().words[bursts.back().thread + thread_is_looked_at] = run.dump.has_value();
         BurstReport::Part& part = parts.emplace_back();
-        part.template_system = std::move(made.system);
         part.store = std::move(made.store);
         part.func = made.func;
         part.processes = run.many.count();
@@ -355,11 +323,13 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
                 return store.take_late_native(activity);
             };
     }
-    device::BurstOutcome outcome = TRY(device.run_burst(bursts, control));
+    std::vector<Store*> stores;
+    for (const BurstReport::Part& part : parts) stores.push_back(part.store.get());
+    device::BurstOutcome outcome = TRY(ranges.run(bursts, stores, control));
     // What each of many changed is its own, and goes back to no directory.
     for (usize i = 0; i < parts.size(); i++)
         if (systems[i]) parts[i].left = TRY(systems[i]->finish(0));
-    return BurstReport(std::move(parts), std::move(outcome));
+    return BurstReport(std::move(parts), std::move(outcome), ranges.choice());
 }
 
 }  // namespace
@@ -373,7 +343,14 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
             for (const Job& job : jobs) all += job.run.many.count();
             if (const auto& tell = jobs[0].run.progress)
                 control.progress = [&tell, all](u64 ended) { tell(ended, all); };
-            return run_to_end(device, jobs, spill, control);
+            const u64 launches = device.usage().launches;
+            BurstRanges ranges(device, jobs, false);
+            Result<BurstReport> report = run_to_end(device, jobs, spill, control, ranges);
+            if (report || !ranges.interleaves_unasked() || device.usage().launches != launches)
+                return report;
+            // A layout that nobody asked for is no reason to fail, as for want of memory.
+            BurstRanges linear(device, jobs, true);
+            return run_to_end(device, jobs, spill, control, linear);
         },
         [&] { return stopped_report(jobs); });
 }

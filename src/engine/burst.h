@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "engine/burst_ranges.h"
 #include "engine/profile.h"
 #include "engine/run.h"
 
@@ -16,25 +17,29 @@ namespace gpurun::engine {
 inline constexpr u32 max_dumps = 100;  // of a job: enough to look at, little to wait for
 
 // What the processes of a job begin as: an instance that was made on the CPU, whatever device they
-// are for.
+// are for. Its initialisers have run there if they need nothing from outside and end well; else
+// each process runs them.
 struct Template {
-    std::optional<System> system;  // what its initialisers used
     std::unique_ptr<Store> store;
     Instance* instance = nullptr;
+    bool is_initialised = false;
     Extern func;  // that they call
+
+    // Returns what a thread calls that is to begin with an exported function.
+    Result<Extern> entry(const wasm::Export& wanted,
+                         const wasm::Export* initialize = nullptr) const;
 };
 // How the store of such a template is made for processes on that device.
 StoreOptions template_options(const Job& job, device::Device& device,
                               const device::RunControl& control);
-// Its processes call `function`; `system` is what initialisers see.
+// Makes the template of processes that call `function`.
 Result<Template> make_template(const Job& job, const std::string& function,
-                               const StoreOptions& wanted, const host::SystemOptions& system);
+                               const StoreOptions& wanted);
 
 // How each process of each job ended.
 class BurstReport {
 public:
     struct Part {
-        std::optional<System> template_system;  // what initialisers of the template used
         std::unique_ptr<Store> store;
         Extern func;
         u32 processes = 0;
@@ -44,13 +49,14 @@ public:
         std::optional<Error> output_problem;  // why output was lost
         Sampler sampler;                      // of a job that is profiled
     };
-    BurstReport(std::vector<Part> parts, device::BurstOutcome outcome)
-        : parts_(std::move(parts)), outcome_(std::move(outcome)) {}
+    BurstReport(std::vector<Part> parts, device::BurstOutcome outcome, const LayoutChoice& choice)
+        : parts_(std::move(parts)), outcome_(std::move(outcome)), layout_choice_(choice) {}
 
     u32 jobs() const { return u32(parts_.size()); }
     u32 processes(u32 job = 0) const { return parts_[job].processes; }
     Completion of(u32 process, u32 job = 0) const;
     const device::BurstOutcome& outcome() const { return outcome_; }
+    const LayoutChoice& layout_choice() const { return layout_choice_; }
 
     // Standard output (1) and standard error (2) of a process.
     Result<std::string> stream(u32 process, int number, u32 job = 0) const;
@@ -76,13 +82,14 @@ public:
 private:
     std::vector<Part> parts_;
     device::BurstOutcome outcome_;
+    LayoutChoice layout_choice_;
 };
 
 // Takes output while processes run, of those that have written more than the device holds; the rest
 // of it is in the report. An Error: it is lost.
 using TakeSpill = std::function<Result<void>(u32 job, u32 process, int stream, std::string_view)>;
 
-// Runs all jobs in one launch, under the control of the first. Processes that are stopped before
+// Runs all jobs as one launch, under the control of the first. Processes that are stopped before
 // they begin have ended, too.
 Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
                               const TakeSpill& spill);

@@ -179,6 +179,7 @@ void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
         Row* row = made->row(job->target, job->is_metered);
         if (!row || row->job != job) return;  // nobody waits for it
         row->job.reset();
+        row->is_assembled = true;
         if (image)
             row->found = *image;
         else
@@ -258,16 +259,28 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
                                                 device::Assembler assemble) {
     std::lock_guard lock(made_->mutex);
     made_->ran += ran;
-    if (Row* begun = made_->row(target, is_metered)) {
+    Row* begun = made_->row(target, is_metered);
+    if (begun && begun->found && !begun->job && !begun->is_assembled && assemble) {
+        made_->rows.erase(made_->rows.begin() + (begun - made_->rows.data()));
+        begin(target, is_metered, false, std::move(assemble));
+        return nullptr;
+    }
+    if (begun) {
         // What went wrong is no fault of the run, which goes on as it was.
         if (begun->problem && !std::exchange(begun->is_told, true))
-            note(made_->name + ": it stays in the interpreter: " + begun->problem->to_string());
+            note(made_->name + ": it goes on without machine code for " + codegen::name_of(target) +
+                 ": " + begun->problem->to_string());
         return begun->job ? nullptr : begun->found;
     }
     if (made_->ran < patience(*made_->module, target)) return nullptr;
     // What is interpreted runs on the same cores.
     begin(target, is_metered, target == codegen::Target::host, std::move(assemble));
     return nullptr;
+}
+
+void Images::has_run(std::chrono::nanoseconds ran) {
+    std::lock_guard lock(made_->mutex);
+    made_->ran += ran;
 }
 
 }  // namespace gpurun::engine

@@ -49,10 +49,12 @@ public:
     std::shared_ptr<HotCode> hot(bool is_metered, const translate::Code& code);
     // Returns what get() does, made by other threads, or null until it is there. They begin once
     // the module has run for so long that it may be worth it; `ran` is how long it did since the
-    // last call.
+    // last call. What find() has found is only assembled, and that at once.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
                                             std::chrono::nanoseconds ran,
                                             device::Assembler assemble = {});
+    // Tells that the module has run for so long without anybody waiting for machine code.
+    void has_run(std::chrono::nanoseconds ran);
 
 private:
     // What a thread is to make.
@@ -69,6 +71,7 @@ private:
         std::shared_ptr<Job> job;      // while it is being made
         std::optional<Error> problem;  // why it cannot be made
         bool is_told = false;          // that was said
+        bool is_assembled = false;     // what takes long of loading it was done
     };
     // What threads share that make images. It outlives this object as long as they need it.
     struct Made {

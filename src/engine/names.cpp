@@ -43,4 +43,13 @@ Result<const wasm::Export*> find_function_export(const wasm::Module& module,
     return Error{"no exported function " + quoted(name) + suggest(name, known)};
 }
 
+Result<const wasm::Export*> find_initialize(const wasm::Module& module, std::string_view function) {
+    const wasm::Export* found = module.find_export("_initialize");
+    if (function == "_start" || !found || found->kind != wasm::ExternKind::func) return nullptr;
+    const wasm::FuncType& type = module.func_type(found->index);
+    if (type.params.empty() && type.results.empty()) return found;
+    return Error{"_initialize has parameters or results, so it cannot be called before " +
+                 quoted(function)};
+}
+
 }  // namespace gpurun::engine

@@ -19,4 +19,8 @@ std::string suggest(std::string_view name, std::span<const std::string> known);
 // The exported function of that name. The Error says what there is instead.
 Result<const wasm::Export*> find_function_export(const wasm::Module& module, std::string_view name);
 
+// Returns the exported function that has to be called before `function`, or null: libraries have an
+// initialiser, programs have none.
+Result<const wasm::Export*> find_initialize(const wasm::Module& module, std::string_view function);
+
 }  // namespace gpurun::engine

@@ -16,6 +16,9 @@ $ for l in linear interleaved auto; do gpu-run --device cpu --layout $l --instan
 $ gpu-run --device cpu --layout interleaved --instances 2 --report r.json --invoke f x.wat 1; grep -o '"layout": "[a-z]*"' r.json
 2	1
 "layout": "linear"
+$ gpu-run --device cpu --layout auto --instances 2 --report r.json --invoke f x.wat 1; grep -o '"layout_choice": {.*}' r.json
+2	1
+"layout_choice": {"reason": "untried", "linear_per_second": null, "interleaved_per_second": null}
 $ gpu-run --layout rows --instances 2 --invoke f x.wat 1
 gpu-run: unknown layout "rows"; --layout takes linear, interleaved or auto
 [2]

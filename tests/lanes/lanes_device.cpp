@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 
+#include "base/format.h"
 #include "device/cpu_machine.h"
 #include "device/slot_layout.h"
 
@@ -156,6 +157,8 @@ LanesDevice::LanesDevice(u32 lanes, u32 warps, u64 seed)
     info_.multiprocessors = warps;
     info_.lanes = lanes * warps;
     info_.memory_total = info_.memory_free = u64{1} << 30;
+    info_.block_lanes = lanes;
+    info_.has_layouts = true;
 }
 
 Result<std::unique_ptr<device::SystemMemory>> LanesDevice::make_system(u64 size) {
@@ -183,14 +186,21 @@ Result<std::unique_ptr<device::Machine>> LanesDevice::make_machine(device::Syste
 }
 
 Result<BurstOutcome> LanesDevice::run_burst(std::span<const Burst> parts,
-                                            const device::RunControl&) {
+                                            const device::RunControl& control) {
     BurstOutcome outcome;
     outcome.slots = info_.lanes;
-    for (const Burst& part : parts) outcome.parts.push_back(TRY(run_part(part, outcome.launches)));
+    outcome.layout = parts[0].layout;
+    for (const Burst& part : parts) {
+        ran.push_back(format("%s %u+%u", part.layout == Layout::linear ? "linear" : "interleaved",
+                             part.first, part.processes));
+        outcome.parts.push_back(TRY(run_part(part, control, outcome.launches)));
+        if (seconds_of) outcome.seconds += seconds_of(part);
+    }
     return outcome;
 }
 
-Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
+Result<BurstResults> LanesDevice::run_part(const Burst& part, const device::RunControl& control,
+                                           u32& launches) {
     BurstResults results;
     results.stride = result_first + part.result_words;
     results.words.assign(usize(part.processes) * results.stride, 0);
@@ -203,7 +213,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     std::vector<u8> bytes(lanes * slot.bytes_per_process + interleaved_unit);
     std::vector<LaneState> states(lanes);
     BurstCounters counters{};
-    u32 next = 0, stop = stop_none;
+    u32 next = part.first, stop = stop_none;
 
     BurstPart row{};
     row.code = address(part.code.data());
@@ -213,14 +223,14 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
     row.template_words = address(slot.words.data());
     row.template_bytes = address(template_bytes.data());
     row.arguments = address(part.arguments.data());
-    row.results = address(results.words.data());
+    row.results = address(results.words.data()) - u64(part.first) * results.stride * 4;
     row.next = address(&next);
     if (part.system != nullptr) row.system = address(static_cast<LanesSystem*>(part.system)->at());
     row.lanes_at = address(states.data());
     row.bytes_per_process = slot.bytes_per_process;
     row.template_size = template_size;
     row.words_per_process = u32(slot.words.size());
-    row.processes = part.processes;
+    row.processes = part.end();
     row.warps = warps_;
     row.lanes = lanes_;
     row.thread = part.thread;
@@ -246,6 +256,7 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, u32& launches) {
                      ? [](void* p) { gpurun_burst_interleaved_4(*static_cast<BurstParams*>(p)); }
                      : [](void* p) { gpurun_burst_interleaved_32(*static_cast<BurstParams*>(p)); };
     do {
+        if (control.wants_stop()) stop = stop_end;
         counters = {};
         launches++;
         if (std::string problem = warps.run(kernel, &params); !problem.empty())

@@ -15,13 +15,17 @@ public:
     // Of machines: they park by themselves after that much of their time, as where there is a
     // watchdog.
     void park_every(u64 ns) { park_ns_ = ns; }
+    // Of bursts: what each tells that its processes took. Empty: nothing.
+    std::function<double(const device::Burst& part)> seconds_of;
+    // Which bursts ran, as "linear 0+32", one after another.
+    std::vector<std::string> ran;
 
     const device::DeviceInfo& info() const override { return info_; }
     const device::Usage& usage() const override { return usage_; }
     std::map<std::string, u64> driver_calls() const override { return {}; }
     device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
-    std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
+    std::function<void()> kernel_assembler(device::Mode, Layout) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override;
     // Machine code is the host's, for spaces. Machines take it, but have no entries: their threads
@@ -37,7 +41,8 @@ public:
                                            const device::RunControl& control) override;
 
 private:
-    Result<device::BurstResults> run_part(const device::Burst& part, u32& launches);
+    Result<device::BurstResults> run_part(const device::Burst& part,
+                                          const device::RunControl& control, u32& launches);
 
     u32 lanes_, warps_;
     u64 seed_, park_ns_ = 0;

@@ -1,0 +1,13 @@
+// A CUDA driver without a GPU that runs kernels: memory is the host's, and the kernels are those of
+// warps.h.
+#pragma once
+
+#include "device/cuda_driver.h"
+
+namespace gpurun::test {
+
+// Fills in a driver that fill_in() of fake_cuda.h has filled in before. The device has one
+// multiprocessor, with a block of lanes.
+void fill_in_lanes(device::cuda::Driver& driver);
+
+}  // namespace gpurun::test
