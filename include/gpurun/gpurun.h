@@ -351,7 +351,8 @@ typedef enum gpurun_tier {
 GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
 /** How the linear memories of many processes lie on a GPU. The same results either way. */
 typedef enum gpurun_layout {
-    GPURUN_LAYOUT_AUTO,        /**< linear, where nothing better is known */
+    GPURUN_LAYOUT_AUTO,        /**< the faster one: both are tried, and the answer is kept in the
+                                    cache. Linear where they cannot be compared */
     GPURUN_LAYOUT_LINEAR,      /**< each in one piece: for processes that go different ways */
     GPURUN_LAYOUT_INTERLEAVED, /**< those of 32 processes by 4 bytes in turn: for processes that do
                                     the same at the same time */
@@ -451,8 +452,23 @@ GPURUN_API uint32_t gpurun_result_slots(const gpurun_result* result);
 GPURUN_API uint32_t gpurun_result_launches(const gpurun_result* result);
 GPURUN_API double gpurun_result_lanes_busy(const gpurun_result* result);
 GPURUN_API double gpurun_result_stop_seconds(const gpurun_result* result);
-/** How their linear memories lay: linear or interleaved. */
+/** How their linear memories lay: linear or interleaved. If both were tried, how those did that
+ * began last. */
 GPURUN_API gpurun_layout gpurun_result_layout(const gpurun_result* result);
+/** Why they lay like that. */
+typedef enum gpurun_layout_reason {
+    GPURUN_LAYOUT_UNTRIED,    /**< there is no other layout for them, or it could not be tried */
+    GPURUN_LAYOUT_ASKED,      /**< gpurun_config_set_layout() */
+    GPURUN_LAYOUT_REMEMBERED, /**< an earlier run has found it faster */
+    GPURUN_LAYOUT_MEASURED,   /**< this run has */
+} gpurun_layout_reason;
+typedef struct gpurun_layout_choice {
+    gpurun_layout_reason reason;
+    /** Processes in a second with each layout, when it was tried; 0: it was not. */
+    double linear_rate, interleaved_rate;
+} gpurun_layout_choice;
+GPURUN_API void gpurun_result_get_layout_choice(const gpurun_result* result,
+                                                gpurun_layout_choice* choice);
 /** Bytes that several processes took beside their memories: output, files, descriptors. */
 GPURUN_API uint64_t gpurun_result_system_bytes(const gpurun_result* result);
 
@@ -480,7 +496,7 @@ GPURUN_API gpurun_ending gpurun_result_ending(const gpurun_result* result, uint3
 GPURUN_API uint32_t gpurun_result_exit_code(const gpurun_result* result, uint32_t process);
 /** How it ended, in words: "integer divide by zero", "exited with 3"; NULL if it returned. */
 GPURUN_API const char* gpurun_result_message(const gpurun_result* result, uint32_t process);
-/** True if it ended before its function was called. */
+/** True if a fault ended it in no function, but while its segments were copied. */
 GPURUN_API bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process);
 
 /** Where it stood when it did not return or exit: `frame` 0 is the innermost. With several
@@ -578,7 +594,9 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_open(gpurun_device* de
                                                                gpurun_machine** machine);
 /** Ends it within a moment, whatever it does, and writes back what the first process, and those
  * that it started, changed in writable directories; nothing if it was opened for several
- * (gpurun_config_set_processes()). Afterwards only endings are left. */
+ * (gpurun_config_set_processes()). Afterwards only endings are left: those of processes that it
+ * stopped, too, with what they had written; such a process was stopped, or timed out if the machine
+ * was opened with a time limit and nobody asked for a stop. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_close(gpurun_machine* machine);
 /** Closes it, if nobody has. */
 GPURUN_API void gpurun_machine_delete(gpurun_machine* machine);
@@ -633,7 +651,8 @@ GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_wait_idle(gpurun_machi
 /** What was seen so far of all processes of a machine, those that others started too: a result
  * without processes. It has stacks, if the configuration of the machine was profiled, all together;
  * with several programs, a program's name is the outermost function. It tells how many processes
- * ended by a fault, how many of their states were written, and what kept others from it. */
+ * ended by a fault, how many of their states were written, and what kept others from it; and, by
+ * gpurun_result_output_problem(), if standard output was closed before all was written. */
 GPURUN_MUST_CHECK GPURUN_API gpurun_error* gpurun_machine_observe(gpurun_machine* machine,
                                                                   gpurun_result** result);
 /** Seconds that a message takes to the machine and back. */

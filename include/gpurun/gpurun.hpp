@@ -589,6 +589,11 @@ public:
     }
     double seconds() const { return gpurun_result_seconds(get()); }
     gpurun_layout layout() const { return gpurun_result_layout(get()); }
+    gpurun_layout_choice layout_choice() const {
+        gpurun_layout_choice choice;
+        gpurun_result_get_layout_choice(get(), &choice);
+        return choice;
+    }
     uint32_t slots() const { return gpurun_result_slots(get()); }
     uint32_t launches() const { return gpurun_result_launches(get()); }
     double lanes_busy() const { return gpurun_result_lanes_busy(get()); }

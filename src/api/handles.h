@@ -65,7 +65,6 @@ struct gpurun_result {
         gpurun::u32 exit_code = 0;
         gpurun::Handle block = 0;  // in left->arena
         gpurun_ending ending = GPURUN_RETURNED;
-        bool is_initialising = false;
     };
     struct Files {
         std::vector<gpurun::host::Change> changes;
@@ -81,7 +80,7 @@ struct gpurun_result {
     double seconds = 0;
     std::string file_problem, dump_problem, output_problem;
     gpurun::u32 dumps = 0, slots = 1, launches = 0;
-    gpurun::Layout layout = gpurun::Layout::linear;
+    gpurun::engine::LayoutChoice layout;
     double lanes_busy = 0, stop_seconds = -1;
     gpurun::u64 system_bytes = 0;
     gpurun::engine::NativeFacts native;

@@ -20,8 +20,9 @@ using std::chrono::steady_clock;
 struct Captured {
     std::mutex mutex;
     u32 number = 0;        // the process's; held until it is known
-    std::string bytes[2];  // that nobody takes before it has ended
+    std::string bytes[2];  // that nobody takes before it has ended; more is spilled
 };
+constexpr usize most_captured = 1 << 20;
 
 struct gpurun_machine {
     gpurun_device* device = nullptr;  // once it is this machine's
@@ -31,6 +32,11 @@ struct gpurun_machine {
     std::optional<u32> console[3];                      // once a process uses them
     std::map<u32, std::shared_ptr<Captured>> captured;  // by the process's number
     std::optional<Error> stream_problem;
+    bool is_output_closed = false;  // nobody reads standard output any more, or it failed
+    api::Spill spill;
+    // Who may stop it.
+    std::shared_ptr<const std::atomic<bool>> stop;
+    bool has_time_limit = false;
 
     ~gpurun_machine() {
         resident.reset();
@@ -73,10 +79,13 @@ Result<void> use_console(gpurun_machine& machine, Resident::Ends& ends, bool has
                 [&machine, i, write = streams.write](std::string_view bytes) -> Result<bool> {
                     Result<bool> is_open = write(i, bytes);
                     if (is_open && *is_open) return true;
+                    {
+                        std::lock_guard inner(machine.mutex);
+                        if (!is_open) machine.stream_problem = is_open.error();
+                        machine.is_output_closed |= i == 1;
+                    }
                     // What writes to it would go on for nothing.
                     if (i == 1) (void)machine.resident->kill(0, signal_pipe);
-                    std::lock_guard inner(machine.mutex);
-                    if (!is_open) machine.stream_problem = is_open.error();
                     return false;
                 },
                 Resident::Use::always));
@@ -99,6 +108,27 @@ Result<void> use_console(gpurun_machine& machine, Resident::Ends& ends, bool has
     return {};
 }
 
+// Keeps output of a process until it has ended: in memory, or all of it in the file if it is much.
+// Returns false if there is no room for it.
+bool keep(gpurun_machine& machine, Captured& captured, int stream, std::string_view bytes) {
+    std::string& held = captured.bytes[stream - 1];
+    const bool is_spilled = machine.spill.holds(captured.number, stream);
+    if (!is_spilled && held.size() + bytes.size() <= most_captured) {
+        held += bytes;
+        return true;
+    }
+    Result<void> kept;
+    if (!is_spilled && !held.empty()) kept = machine.spill.append(captured.number, stream, held);
+    if (kept) kept = machine.spill.append(captured.number, stream, bytes);
+    if (kept) {
+        held = {};
+        return true;
+    }
+    std::lock_guard lock(machine.mutex);
+    machine.stream_problem = std::move(kept).error();
+    return false;
+}
+
 Result<std::shared_ptr<Captured>> open_streams(gpurun_machine& machine, const engine::Run& run,
                                                Resident::Ends& ends) {
     std::shared_ptr<Captured> captured;
@@ -113,12 +143,13 @@ Result<std::shared_ptr<Captured>> open_streams(gpurun_machine& machine, const en
         captured = std::make_shared<Captured>();
         for (int i : {1, 2})
             ends[usize(i)] = TRY(resident.open_output(
-                [captured, i, write = run.streams.write](std::string_view bytes) -> Result<bool> {
+                [&machine, captured, i,
+                 write = run.streams.write](std::string_view bytes) -> Result<bool> {
                     std::unique_lock lock(captured->mutex);
                     const u32 number = captured->number;
-                    if (!write) captured->bytes[i - 1] += bytes;
+                    if (!write) return keep(machine, *captured, i, bytes);
                     lock.unlock();
-                    return write ? write(number, i, bytes) : true;
+                    return write(number, i, bytes);
                 },
                 Resident::Use::once));
     }
@@ -149,13 +180,36 @@ gpurun_ending ending_of(const ProcessEnding& ended) {
     return GPURUN_KILLED;
 }
 
+// Says how a process ended if it was the host that ended it: with the machine, or since its output
+// went nowhere. Returns false if it was not.
+bool collect_stop(gpurun_machine& machine, const ProcessEnding& ended, gpurun_result& result) {
+    gpurun_result::Process& process = result.processes[0];
+    std::lock_guard lock(machine.mutex);
+    if (ended.is_stopped) {
+        const bool is_late = machine.has_time_limit && !(machine.stop && *machine.stop);
+        process.ending = is_late ? GPURUN_TIMED_OUT : GPURUN_STOPPED;
+        api::collect_message(is_late ? "timeout" : "interrupted", 0, result);
+        return true;
+    }
+    if (!machine.is_output_closed || ended.refusal || ended.ending != Ending::killed ||
+        ended.code != signal_pipe)
+        return false;
+    process.ending = machine.stream_problem ? GPURUN_FAILED : GPURUN_CLOSED;
+    api::collect_message(
+        machine.stream_problem ? machine.stream_problem->to_string() : "nobody reads its output", 0,
+        result);
+    return true;
+}
+
 std::unique_ptr<gpurun_result> result_of(gpurun_machine& machine, const ProcessEnding& ended) {
     auto result = std::make_unique<gpurun_result>();
     gpurun_result::Process& process = result->processes.emplace_back();
-    process.ending = ending_of(ended);
-    if (process.ending == GPURUN_EXITED || process.ending == GPURUN_KILLED)
-        process.exit_code = shell_code(ended.ending, ended.code);
-    api::collect_message(message_of(ended), 0, *result);
+    if (!collect_stop(machine, ended, *result)) {
+        process.ending = ending_of(ended);
+        if (process.ending == GPURUN_EXITED || process.ending == GPURUN_KILLED)
+            process.exit_code = shell_code(ended.ending, ended.code);
+        api::collect_message(message_of(ended), 0, *result);
+    }
     if (!ended.frames.empty()) result->frames[0] = ended.frames;
     result->seconds = 1e-9 * double(ended.ended - ended.started);
     result->launches = 0;
@@ -172,6 +226,12 @@ std::unique_ptr<gpurun_result> result_of(gpurun_machine& machine, const ProcessE
         std::lock_guard lock(captured->mutex);
         api::collect_output(stream, captured->bytes[stream - 1], 0, *result);
     }
+    Result<api::Spill::Packed> spilled = machine.spill.take(ended.request, machine.stop.get());
+    if (spilled)
+        result->spilled = std::move(*spilled);
+    else
+        result->output_problem = spilled.error().to_string();
+    if (!result->spilled.is_whole) result->output_problem = api::Spill::cut_short;
     return result;
 }
 
@@ -197,6 +257,8 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
             made->device = device;
         }
         made->has_console = config.streams.are_inherited;
+        made->stop = config.stop;
+        made->has_time_limit = config.timeout.has_value();
         made->resident = TRY(Resident::make(*device->device, config));
         *machine = made.release();
         return {};
@@ -208,7 +270,7 @@ gpurun_error* gpurun_machine_close(gpurun_machine* machine) {
         if (!machine) return Error{"gpurun_machine_close wants a machine"};
         Result<void> stopped = machine->resident->stop();
         std::lock_guard lock(machine->mutex);
-        if (machine->stream_problem) return *machine->stream_problem;
+        if (stopped && machine->stream_problem) return *machine->stream_problem;
         return stopped;
     });
 }
@@ -313,6 +375,8 @@ gpurun_error* gpurun_machine_observe(gpurun_machine* machine, gpurun_result** re
         made->dumps = dumps.written;
         made->machine_faults = dumps.faults;
         if (dumps.problem) made->dump_problem = dumps.problem->to_string();
+        std::lock_guard lock(machine->mutex);
+        if (machine->is_output_closed) made->output_problem = "nobody reads standard output";
         *result = made.release();
         return {};
     });

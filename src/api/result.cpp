@@ -64,8 +64,22 @@ uint32_t gpurun_result_processes(const gpurun_result* result) {
 }
 double gpurun_result_seconds(const gpurun_result* result) { return result ? result->seconds : 0; }
 gpurun_layout gpurun_result_layout(const gpurun_result* result) {
-    const bool is_linear = !result || result->layout == gpurun::Layout::linear;
+    const bool is_linear = !result || result->layout.layout == gpurun::Layout::linear;
     return is_linear ? GPURUN_LAYOUT_LINEAR : GPURUN_LAYOUT_INTERLEAVED;
+}
+void gpurun_result_get_layout_choice(const gpurun_result* result, gpurun_layout_choice* choice) {
+    if (!choice) return;
+    *choice = {};
+    if (!result) return;
+    using Reason = gpurun::engine::LayoutChoice::Reason;
+    switch (result->layout.reason) {
+        case Reason::untried: choice->reason = GPURUN_LAYOUT_UNTRIED; break;
+        case Reason::asked: choice->reason = GPURUN_LAYOUT_ASKED; break;
+        case Reason::remembered: choice->reason = GPURUN_LAYOUT_REMEMBERED; break;
+        case Reason::measured: choice->reason = GPURUN_LAYOUT_MEASURED; break;
+    }
+    choice->linear_rate = result->layout.rates.linear.per_second;
+    choice->interleaved_rate = result->layout.rates.interleaved.per_second;
 }
 uint32_t gpurun_result_slots(const gpurun_result* result) { return result ? result->slots : 0; }
 uint32_t gpurun_result_launches(const gpurun_result* result) {
@@ -114,8 +128,12 @@ const char* gpurun_result_message(const gpurun_result* result, uint32_t process)
     return found ? text(found->message) : nullptr;
 }
 bool gpurun_result_is_initialising(const gpurun_result* result, uint32_t process) {
-    const Process* found = find(result, process);
-    return found && found->is_initialising;
+    switch (gpurun_result_ending(result, process)) {
+        case GPURUN_TRAPPED:
+        case GPURUN_EXCEPTION:
+        case GPURUN_NO_FUEL: return gpurun_result_frame_count(result, process) == 0;
+        default: return false;
+    }
 }
 
 size_t gpurun_result_frame_count(const gpurun_result* result, uint32_t process) {

@@ -27,7 +27,6 @@ Result<void> run_one(device::Device& device, const engine::Job& job, gpurun_resu
         process.ending = GPURUN_CLOSED;
         api::collect_message("nobody reads its output", 0, result);
     }
-    process.is_initialising = !ended.has_begun;
     process.block = ended.block;
     api::collect_records(ended.debug, job.run, result);
     result.debug_dropped = ended.debug_dropped;
@@ -65,7 +64,7 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     const device::BurstOutcome& outcome = report->outcome();
     result.seconds = outcome.seconds;
     result.slots = outcome.slots;
-    result.layout = outcome.layout;
+    result.layout = report->layout_choice();
     result.launches = outcome.launches;
     result.lanes_busy = outcome.busy;
     result.stop_seconds = outcome.stop_seconds.value_or(-1);
@@ -83,8 +82,10 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     }
     const auto& problem = report->output_problem(job);
     Result<api::Spill::Packed> packed =
-        spill.pack([&](u32 process, int stream) { return report->stream(process, stream, job); });
+        spill.pack([&](u32 process, int stream) { return report->stream(process, stream, job); },
+                   run.stop.get());
     if (packed) result.spilled = std::move(*packed);
+    if (!result.spilled.is_whole) result.output_problem = api::Spill::cut_short;
     if (problem || !packed)
         result.output_problem = (problem ? *problem : packed.error()).to_string();
     bool is_wanted = true;

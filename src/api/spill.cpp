@@ -18,6 +18,10 @@
 namespace gpurun::api {
 namespace {
 
+using std::chrono::steady_clock;
+
+// How long output is still read once somebody wants to stop.
+constexpr std::chrono::milliseconds patience(100);
 // Room that is left to others on the disk.
 constexpr u64 kept_free = u64{256} << 20;
 
@@ -117,47 +121,68 @@ std::vector<u64> Spill::keys() const {
     return all;
 }
 
-Result<Spill::Packed> Spill::pack() {
+Result<Spill::Packed> Spill::pack(const std::atomic<bool>* stop) {
+    std::vector<Stream> all;
+    for (u64 key : keys()) all.emplace_back(key, std::move(pieces_[key]));
+    return put_together(all, stop);
+}
+
+Result<Spill::Packed> Spill::take(u32 process, const std::atomic<bool>* stop) {
+    std::vector<Stream> taken;
+    {
+        std::lock_guard lock(mutex_);
+        for (int stream : {1, 2})
+            if (auto found = pieces_.extract(key(process, stream)))
+                taken.emplace_back(key(0, stream), std::move(found.mapped()));
+    }
+    Result<Packed> packed = put_together(taken, stop);
+    // Whoever runs on has the room, where the file system can give it back.
+    for (const auto& [key, pieces] : taken)
+        for (const Piece& piece : pieces)
+            fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(piece.at),
+                      off_t(piece.size));
+    return packed;
+}
+
+Result<Spill::Packed> Spill::put_together(const std::vector<Stream>& streams,
+                                          const std::atomic<bool>* stop) {
     Packed packed;
-    if (end_ == 0) return packed;
+    if (streams.empty()) return packed;
     const int to = TRY(open_unnamed());
     const Closed closed{to};
-    auto copy = [&]() -> Result<void> {
-        std::vector<char> buffer(1 << 20);
-        u64 at = 0;
-        for (u64 key : keys()) {
-            for (const Piece& piece : pieces_[key]) {
-                for (u64 done = 0; done < piece.size;) {
-                    const ssize_t count =
-                        pread(file_, buffer.data(), std::min<u64>(buffer.size(), piece.size - done),
-                              off_t(piece.at + done));
-                    if (count < 0 && errno == EINTR) continue;
-                    if (count <= 0) return problem_of("cannot read what processes wrote");
-                    TRY(check_room(to, u64(count)));
-                    TRY(write_at(to, at, buffer.data(), u64(count)));
-                    done += u64(count);
-                    at += u64(count);
-                }
-            }
-            TRY(write_at(to, at++, "", 1));  // readers expect a NUL behind it
+    std::vector<char> buffer(1 << 20);
+    u64 size = 0;
+    auto copy = [&](const Piece& piece) -> Result<void> {
+        for (u64 done = 0; done < piece.size;) {
+            if (!give_up_ && stop && *stop) give_up_ = steady_clock::now() + patience;
+            if (give_up_ && steady_clock::now() > *give_up_) packed.is_whole = false;
+            if (!packed.is_whole) return {};
+            const ssize_t count =
+                pread(file_, buffer.data(), std::min<u64>(buffer.size(), piece.size - done),
+                      off_t(piece.at + done));
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) return problem_of("cannot read what processes wrote");
+            TRY(check_room(to, u64(count)));
+            TRY(write_at(to, size, buffer.data(), u64(count)));
+            done += u64(count);
+            size += u64(count);
         }
         return {};
     };
-    Result<void> copied = copy();
-    const u64 size = end_ + pieces_.size();
-    void* mapped = MAP_FAILED;
-    if (copied) mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, to, 0);
-    if (!copied) return copied.error();
+    std::vector<u64> begins;
+    for (const auto& [key, pieces] : streams) {
+        begins.push_back(size);
+        for (const Piece& piece : pieces) TRY(copy(piece));
+        TRY(write_at(to, size++, "", 1));  // readers expect a NUL behind it
+    }
+    void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, to, 0);
     if (mapped == MAP_FAILED) return problem_of("cannot map what processes wrote");
     Mapping kept{mapped, size};
     packed.keeper = std::make_shared<const Mapping>(std::move(kept));
-    const char* next = static_cast<const char*>(mapped);
-    for (u64 key : keys()) {
-        u64 length = 0;
-        for (const Piece& piece : pieces_[key]) length += piece.size;
-        packed.streams[key] = {next, length};
-        next += length + 1;
-    }
+    begins.push_back(size);
+    const char* first = static_cast<const char*>(mapped);
+    for (usize i = 0; i < streams.size(); i++)
+        packed.streams[streams[i].first] = {first + begins[i], begins[i + 1] - begins[i] - 1};
     return packed;
 }
 

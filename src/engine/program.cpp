@@ -8,6 +8,7 @@
 
 #include "abi/system.h"
 #include "base/format.h"
+#include "engine/names.h"
 #include "engine/trace.h"
 
 namespace gpurun::engine {
@@ -227,17 +228,17 @@ Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
     const ThreadState initialised = TRY(runner.run());
     ending.completion = TRY(store.complete(initialised));
     std::vector<std::pair<std::string, std::span<const Value>>> calls;
-    // Libraries have an initialiser of their own.
-    if (function != "_start" && instance.module().find_export("_initialize"))
-        calls.push_back({"_initialize", {}});
+    if (const wasm::Export* initialize = TRY(find_initialize(instance.module(), function)))
+        calls.push_back({initialize->name, {}});
     calls.push_back({function, arguments});
     for (const auto& [name, values] : calls) {
         if (ending.completion.kind != Completion::Kind::returned) break;
-        ending.has_begun = name == function;
         std::optional<Extern> func = store.find_export(instance, name);
         if (!func || func->kind != wasm::ExternKind::func)
             return Error{format("no exported function \"%s\"", name.c_str())};
+        const u64 fuel = TRY(store.fuel());
         TRY(store.begin_call(*func, values));
+        TRY(store.set_fuel(fuel));  // what the initialisers have left
         ThreadState state = TRY(runner.run());
         ending.completion = TRY(store.finish_call(*func, state));
     }

@@ -12,7 +12,6 @@ struct ProgramEnding {
     Completion completion;
     double seconds = 0;              // that it ran
     std::string output[2];           // standard output and error, where nobody took them
-    bool has_begun = false;          // false: it ended in its initialisation
     bool was_output_closed = false;  // nobody read the output any more, so it was stopped
     std::optional<Error> problem;    // of the host or the device, which ended it
     u32 dumps = 0;                   // 1: its state was written

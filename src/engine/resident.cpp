@@ -226,12 +226,28 @@ Result<void> Resident::stop() {
     if (failure_) written = *failure_;
     system_.reset();
     pages_.reset();
+    add_stopped();
     return written;
+}
+
+// Adds endings for processes that the host has begun and that had none when the machine stopped.
+void Resident::add_stopped() {
+    std::lock_guard lock(mutex_);
+    std::set<u32> requests;
+    for (const auto& [request, pid] : pids_) requests.insert(request);
+    for (const auto& [request, streams] : unanswered_) requests.insert(request);
+    for (u32 request : requests) {
+        ProcessEnding& stopped = endings_.emplace_back();
+        stopped.request = request;
+        stopped.is_stopped = true;
+    }
+    pids_.clear();
+    unanswered_.clear();
 }
 
 // Waits until nothing runs any more. Returns false if there is no machine or it does not park.
 Result<bool> Resident::await_park() {
-    if (!machine_) return false;
+    if (!machine_ || !mailbox_) return false;  // it was not even launched
     const auto give_up = steady_clock::now() + park_patience;
     for (;;) {
         const u32 bell = mailbox_->bell();

@@ -35,6 +35,7 @@ namespace gpurun::engine {
 struct ProcessEnding {
     u32 request = 0;
     std::optional<wasi::Errno> refusal;  // it never began; then the rest is not there
+    bool is_stopped = false;             // the machine was stopped before; no more is known
     u32 pid = 0, program = 0;
     Ending ending = Ending::exited;
     u32 code = 0;                               // exit code, trap or signal
@@ -218,6 +219,7 @@ private:
     Result<void> close(u32 number, Stream& stream);
     void fail(Error error) noexcept;
     bool is_calling_back() const;
+    void add_stopped();
     Result<bool> await_park();
     Result<void> write_back();
     // `ready` is asked with the lock held. An Error: the machine is gone.

@@ -43,23 +43,20 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     options.tier = loading.tier;
     options.is_watched = run_.is_watched;
     options.is_for_machine = true;
-    host::SystemOptions system;
-    system.mounts = run_.system.mounts;
-    system.seed = run_.system.seed;
-    program.made = TRY(make_template(loading.wanted, "_start", options, system));
+    program.made = TRY(make_template(loading.wanted, "_start", options));
     Store& store = *program.made.store;
     if (!store.type_of(program.made.func).params.empty() ||
         !store.type_of(program.made.func).results.empty())
         return Error{"_start has parameters or results, so it is not a program"};
-    device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
-    burst.stack_slots -= burst.stack_slots % stack_step;
-    info.most_frame_slots = TRY(store.most_frame_slots());
-    std::optional<Extern> start = store.find_export(*program.made.instance, "wasi_thread_start");
+    const wasm::Export* start = wanted.module->find_export("wasi_thread_start");
     const bool spawns_threads = std::ranges::any_of(
         wanted.module->imports,
         [](const wasm::Import& it) { return it.module == "wasi" && it.name == "thread-spawn"; });
     if (spawns_threads && start && start->kind == wasm::ExternKind::func)
-        info.thread_entry = store.entry_of(*start);
+        info.thread_entry = store.entry_of(TRY(program.made.entry(*start)));
+    device::Burst burst = TRY(store.make_burst(program.made.func, {}, 1));
+    burst.stack_slots -= burst.stack_slots % stack_step;
+    info.most_frame_slots = TRY(store.most_frame_slots());
     if (!burst.native.empty())
         info.native = TRY(machine_->use_native(burst.native, burst.code.size()));
     info.alternates = loading.tier == device::Tier::alternate;

@@ -77,7 +77,7 @@ struct Run {
     Limits limits;
     Streams streams;
     device::Tier tier = device::Tier::interp;
-    // How memories of many processes lie on GPUs. Nothing: linear, where nothing better is known.
+    // How memories of many processes lie on GPUs. Nothing: as is faster (engine/burst_ranges.h).
     std::optional<Layout> layout;
     Many many;
     MachineLimits machine;

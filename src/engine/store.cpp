@@ -255,6 +255,10 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     const bool is_early = options_.tier == device::Tier::early;
     if (options_.tier == device::Tier::partial && target == codegen::Target::host)
         return use_some(*module, code, begin);
+    // What is there for the other layout is assembled while the rest is made ready.
+    if (const auto other = native_device().burst_target(Layout::interleaved);
+        options_.may_interleave && images->find(other, is_metered, code))
+        images->await(other, is_metered, {}, native_device().assembler(other));
     auto get = [&] {
         return images->get(target, is_metered, options_.control, native_device().assembler(target));
     };
@@ -283,9 +287,9 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     return {};
 }
 
-// Every other function becomes machine code, in two pieces.
+// Makes machine code of every other function, in two pieces, as it is made for lanes of a warp.
 Result<void> Store::use_some(const wasm::Module& module, const translate::Code& code, u32 begin) {
-    const auto compiler = codegen::Compiler::make(module, code);
+    const auto compiler = codegen::Compiler::make(module, code, true);
     std::shared_ptr<const device::NativeCode> first;
     for (u32 rest : {1u, 3u}) {
         codegen::Image image;
@@ -387,6 +391,29 @@ device::Burst::Late Store::take_late_native(const device::Activity& activity) {
     look_for_native(now - burst_begin_.value_or(now), activity);
     burst_begin_ = now;
     return {{native_.begin() + before, native_.end()}, late_.empty()};
+}
+
+bool Store::prepare_native(Layout layout, std::chrono::nanoseconds ran) {
+    if (!native_for(layout).empty()) return true;
+    if (!options_.images || cannot_load_other_) return false;
+    const codegen::Target target = native_device().burst_target(layout);
+    const auto found = options_.images->await(target, options_.fuel.has_value(), ran,
+                                              native_device().assembler(target));
+    if (!found) return false;
+    for (const LoadedCode& code : codes_) {
+        if (code.module != options_.images->module()) continue;
+        PhaseTimer timer(Phase::link);
+        auto loaded = native_device().load_native(found->image, target);
+        if (loaded) {
+            other_native_.push_back({*loaded, code.begin});
+            continue;
+        }
+        cannot_load_other_ = true;
+        note("memories stay as they are, machine code for the other layout cannot be used: " +
+             loaded.error().to_string());
+        return false;
+    }
+    return true;
 }
 
 // Takes over what has become machine code, and is worth it.
@@ -531,12 +558,30 @@ SystemStubs Store::system_stubs() const {
     return {function_ref(system_instance_->number_, 0), u32(entries.size()), entries.front()};
 }
 
+Result<Extern> Store::add_beginning(const Instance& instance, const wasm::Export* initialize,
+                                    const wasm::Export& func) {
+    LoadedCode& code = codes_[instance.code_];
+    const std::vector<u64> words = TRY(translate::translate_beginning(
+        *code.module, code.layout, code.entries, code.instantiate, next_code_,
+        initialize ? std::optional(initialize->index) : std::nullopt, func.index));
+    Extern made;
+    made.kind = wasm::ExternKind::func;
+    made.at = function_ref(instance.number_, u32(code.entries.size()));
+    made.type = code.types[code.module->funcs[func.index].type];
+    code.entries.push_back(next_code_);
+    TRY(append_code(words));
+    return made;
+}
+
 Result<u32> Store::most_frame_slots() {
     u32 most = 0;
     for (const LoadedCode& code : codes_) {
-        for (usize i = code.module->imported_funcs; i < code.entries.size(); i++) {
+        std::vector<u32> entries(code.entries.begin() + code.module->imported_funcs,
+                                 code.entries.end());
+        entries.push_back(code.instantiate);
+        for (u32 entry : entries) {
             u64 words[2];
-            TRY(space_->read_code(code.entries[i], words));
+            TRY(space_->read_code(entry, words));
             CHECK(CodeOp(op_of(words[0])) == CodeOp::enter);
             most = std::max(most, frame_slots(words[0], words[1]));
         }

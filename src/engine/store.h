@@ -39,6 +39,7 @@ struct StoreOptions {
     device::Device* bursts_on = nullptr;  // where what it makes will run in bursts, if it does,
     bool is_for_machine = false;          // or in a machine
     Layout layout = Layout::linear;       // of memories in bursts
+    bool may_interleave = false;          // later ranges of a burst may have the other one
     bool is_watched = false;          // with canaries, checked after every run: finds bugs of ours
     device::RunControl control = {};  // who may stop it while machine code is made
 };
@@ -194,10 +195,23 @@ public:
     // one process after another.
     Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words,
                                      u32 processes);
+    // Adds a function that initialises `instance`, which was begun but not run, calls `initialize`
+    // unless that is null, and then `func`, whose type it has. Processes made from here that begin
+    // with it initialise themselves. Functions are exports of the instance's module.
+    Result<Extern> add_beginning(const Instance& instance, const wasm::Export* initialize,
+                                 const wasm::Export& func);
     // Of bursts that were made here: whether machine code may come while they run, and then what
     // has come by now. The latter at intervals, as the processes run.
     bool awaits_native() const { return !late_.empty(); }
     device::Burst::Late take_late_native(const device::Activity& activity);
+    // Has machine code made for bursts of another layout than StoreOptions::layout, by other
+    // threads, once the module has run for a while; `ran` is how long it did since the last call.
+    // Returns true once that code is loaded. It is never there if the module has no Images.
+    bool prepare_native(Layout layout, std::chrono::nanoseconds ran);
+    // Returns the machine code that is loaded for bursts of a layout.
+    const std::vector<device::NativePart>& native_for(Layout layout) const {
+        return layout == options_.layout ? native_ : other_native_;
+    }
     // Results of `func` from their words.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
@@ -280,6 +294,8 @@ private:
     device::Device& device_;
     device::SystemMemory* system_ = nullptr;
     std::vector<device::NativePart> native_;
+    std::vector<device::NativePart> other_native_;  // for bursts of the other layout
+    bool cannot_load_other_ = false;
     std::vector<LateCode> late_;
     std::optional<std::chrono::steady_clock::time_point> burst_begin_;
     std::chrono::nanoseconds interpreted_{0};  // how long it ran without

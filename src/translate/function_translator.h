@@ -6,6 +6,7 @@
 // into a local is that local.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -37,6 +38,11 @@ public:
     bool translate_function(u32 func);
     // The function that initialises an instance (instantiate.cpp).
     bool translate_instantiate();
+    // Appends a function with the type of `func` that calls the instantiating function, then
+    // `initialize` if there is one, and ends by a tail call of `func`. Returns false if its frame
+    // is too large. `instantiate_call` becomes the position of the first call, whose distance is
+    // open.
+    bool translate_beginning(std::optional<u32> initialize, u32 func, u32& instantiate_call);
 
     u32 frame_slots() const { return max_slot_; }
     FunctionMap* map = nullptr;  // filled if set

@@ -74,4 +74,26 @@ bool FunctionTranslator::translate_instantiate() {
     return finish_function(entry);
 }
 
+bool FunctionTranslator::translate_beginning(std::optional<u32> initialize, u32 func,
+                                             u32& instantiate_call) {
+    const wasm::FuncType& type = module_.func_type(func);
+    const u32 entry = here();
+    begin(type.params);
+    results_ = type.results;
+    note_slot(words_of(results_));
+    entry_ = entry;
+    controls_.push_back({});
+    emit(CodeOp::enter, 0, 0, 0);
+    instantiate_call = emit_imm(CodeOp::call, top_slot_, 0);
+    Instr call;
+    call.op = Op::call;
+    call.a = initialize.value_or(0);
+    if (initialize) translate_instr(call);
+    for (u32 i = 0; i < type.params.size(); i++) push_local(i);
+    call.op = Op::return_call;
+    call.a = func;
+    translate_instr(call);
+    return finish_function(entry);
+}
+
 }  // namespace gpurun::translate

@@ -67,6 +67,19 @@ FunctionCode finish_alone(FunctionTranslator& translator, FunctionCode result) {
     return result;
 }
 
+// Sets the distances of calls in code that stands at position `base`, whose first word is words[0].
+void connect(std::span<u64> words, std::span<const CallFixup> calls, u32 base,
+             std::span<const u32> entries) {
+    for (const CallFixup& call : calls) {
+        const u32 distance = entries[call.func] - (base + call.position);
+        if (call.is_tail) {
+            words[call.position + 1] |= distance;
+        } else {
+            words[call.position] |= u64(distance) << 32;
+        }
+    }
+}
+
 }  // namespace
 
 Result<Code> translate(const wasm::Module& module, const Options& options) {
@@ -100,18 +113,11 @@ Result<Code> translate(const wasm::Module& module, const Options& options) {
     result.instantiate = u32(result.words.size());
     result.words.insert(result.words.end(), instantiate.code.begin(), instantiate.code.end());
 
-    auto connect = [&](const FunctionTranslator& translator, u32 base) {
-        for (const CallFixup& call : translator.calls) {
-            u32 at = base + call.position, distance = result.entries[call.func] - at;
-            if (call.is_tail) {
-                result.words[at + 1] |= distance;
-            } else {
-                result.words[at] |= u64(distance) << 32;
-            }
-        }
+    auto connect_at = [&](const FunctionTranslator& translator, u32 base) {
+        connect(std::span(result.words).subspan(base), translator.calls, base, result.entries);
     };
-    for (usize i = 0; i < pieces.size(); i++) connect(pieces[i].translator, bases[i]);
-    connect(instantiate, result.instantiate);
+    for (usize i = 0; i < pieces.size(); i++) connect_at(pieces[i].translator, bases[i]);
+    connect_at(instantiate, result.instantiate);
     return result;
 }
 
@@ -131,6 +137,18 @@ Result<Code> translate_system(const wasm::Module& module, u32 first) {
     result.instantiate = u32(result.words.size());
     result.words.insert(result.words.end(), instantiate.code.begin(), instantiate.code.end());
     return result;
+}
+
+Result<std::vector<u64>> translate_beginning(const wasm::Module& module,
+                                             const InstanceLayout& layout,
+                                             std::span<const u32> entries, u32 instantiate, u32 at,
+                                             std::optional<u32> initialize, u32 func) {
+    FunctionTranslator translator(module, layout, false);
+    u32 first = 0;
+    if (!translator.translate_beginning(initialize, func, first)) return frame_error(module, func);
+    connect(translator.code, translator.calls, at, entries);
+    translator.code[first] |= u64(instantiate - (at + first)) << 32;
+    return std::move(translator.code);
 }
 
 FunctionMap map_function(const wasm::Module& module, u32 func, const Options& options) {

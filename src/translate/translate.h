@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "abi/code.h"
@@ -30,6 +31,15 @@ Result<Code> translate(const wasm::Module& module, const Options& options);
 Result<Code> translate_system(const wasm::Module& module, u32 first);
 
 inline constexpr u32 max_frame_slots = 65'535;  // fields of an instruction have 16 bits
+
+// Returns the code of a function, for position `at` of the code memory in which the module's
+// functions have these entries and the function that initialises an instance stands at
+// `instantiate`. It has the type of `func` and calls it once the instance is initialised, by
+// `initialize` too if that is given. For processes that initialise themselves.
+Result<std::vector<u64>> translate_beginning(const wasm::Module& module,
+                                             const InstanceLayout& layout,
+                                             std::span<const u32> entries, u32 instantiate, u32 at,
+                                             std::optional<u32> initialize, u32 func);
 
 // What a position of a function's code stands for. Not kept: translation is deterministic,
 // so whoever needs the map of a function asks for it again.

@@ -497,6 +497,54 @@ TEST(Machine, ClosesWhateverRuns) {
     EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
+// Writes 64 KiB at a time, as often as it has arguments, and then for ever nothing.
+constexpr const char* talker = R"(
+  (module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
+    (memory (export "memory") 2)
+    (data (i32.const 16) "\00\00\01\00\00\00\01\00")
+    (func (export "_start")
+      (drop (call $sizes (i32.const 0) (i32.const 4)))
+      (memory.fill (i32.const 65536) (i32.const 46) (i32.const 65536))
+      (loop $more
+        (drop (call $write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 32)))
+        (i32.store (i32.const 0) (i32.sub (i32.load (i32.const 0)) (i32.const 1)))
+        (br_if $more (i32.load (i32.const 0))))
+      (loop $forever (br $forever))))
+)";
+
+TEST(Machine, WhatItStopsHasEndings) {
+    std::atomic<uint64_t> size = 0;
+    Machine machine(device(), Config());
+    const uint32_t program = machine.load("talker", module(talker));
+    const uint32_t silent = machine.spawn(program, Config());
+    Config loud, told;
+    for (int i = 0; i < 40; i++) loud.argument("x"), told.argument("x");
+    const uint32_t large = machine.spawn(program, loud);
+    told.output_callback([&](uint32_t, int, std::string_view bytes) {
+        size += bytes.size();
+        return true;
+    });
+    machine.spawn(program, told);
+    const auto end = steady_clock::now() + std::chrono::seconds(20);
+    while (size < 41 * 65536 && steady_clock::now() < end) usleep(1000);
+    EXPECT_FALSE(machine.next(0.5));
+    machine.close();
+    std::map<uint32_t, size_t> sizes;
+    for (int i = 0; i < 3; i++) {
+        auto ended = machine.next(0);
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->result[0].ending(), GPURUN_STOPPED);
+        EXPECT_EQ(ended->result[0].message(), "interrupted");
+        EXPECT_EQ(ended->result.output_problem(), "");
+        sizes[ended->process] = ended->result[0].output().size();
+    }
+    EXPECT_EQ(sizes[silent], 65536u);
+    EXPECT_EQ(sizes[large], 41 * 65536u);
+    EXPECT_THAT(error_of([&] { machine.next(0); }), HasSubstr("stopped"));
+}
+
 TEST(Machine, WritesFilesBack) {
     const auto folder =
         std::filesystem::temp_directory_path() / ("gpurun-machine-" + std::to_string(getpid()));

@@ -71,7 +71,7 @@ $ gpu-run --no-such-option fac.wat
 gpu-run: unknown option --no-such-option; gpu-run --help shows how to call it
 [2]
 
-$ gpu-run --fuel lots fac.wat
+$ gpu-run MODE(alone,many,resident) --fuel lots fac.wat
 gpu-run: --fuel takes a number of instructions, not "lots"; gpu-run --help lists the options
 [2]
 

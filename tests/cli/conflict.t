@@ -56,3 +56,20 @@ new
 staged
 .*'four/.gpu-run-transaction' has what an interrupted run was writing back, and this run cannot deal with it: its manifest, 0x0: expected "gpu-run transaction 1\\0a"; look into that folder and remove it (re)
 [1]
+
+# A link that is refused does not hide how the program ended.
+$ cat > link.wat <<'X'
+> (module
+>   (import "wasi_snapshot_preview1" "path_symlink" (func $symlink (param i32 i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "../x")
+>   (func (export "_start")
+>     (drop (call $symlink (i32.const 0) (i32.const 4) (i32.const 3) (i32.const 3) (i32.const 1)))
+>     unreachable))
+> X
+$ rm -rf d; mkdir d; gpu-run MODE(alone,resident) --device cpu --dir d::/ link.wat 2>&1 | sed 's/link.wat: //' | sort
+> echo ${PIPESTATUS[0]}; ls -A d
+   0: _start \(0x[0-9a-f]+\) (re)
+gpu-run: cannot make 'x' in 'd': a symbolic link that leads out of the directory, or could once names have moved
+gpu-run: trap: unreachable
+134

@@ -74,15 +74,6 @@ gpu-run: start.wat: no _start function, so it is not a program; --invoke NAME ca
 gpu-run: start.wat: no exported function "f": the module exports none
 [1]
 
-$ printf '(module (func $f (unreachable)) (start $f) (func (export "_start")))' > start.wat; gpu-run start.wat
-gpu-run: start.wat: trap in its initialisation: unreachable
-   0: f (0x27)
-[134]
-
-$ printf '(module (memory 1) (data (i32.const 65536) "x") (func (export "_start")))' > data.wat; gpu-run data.wat
-gpu-run: data.wat: trap in its initialisation: out of bounds memory access
-[134]
-
 $ printf '(module (func (export "_start") (param i32)))' > params.wat; gpu-run MODE params.wat 1
 gpu-run: params.wat: _start takes 1 argument, got 0
 [1]

@@ -20,7 +20,7 @@ $ gpu-run MODE /dev/null
 gpu-run: /dev/null: is empty, expected a WebAssembly module
 [1]
 
-$ gpu-run /dev/zero
+$ gpu-run MODE /dev/zero
 gpu-run: /dev/zero: 0x0: magic header not detected: a module begins with \0asm, text with (
 [1]
 
@@ -48,11 +48,11 @@ $ gpu-run --invoke fac /dev/stdin 5 < fac.wat
 $ gpu-run --invoke fac <(cat fac.wat) 5
 120
 
-$ ln -s nowhere link.wat; gpu-run link.wat
+$ ln -sf nowhere link.wat; gpu-run MODE link.wat
 gpu-run: link.wat: No such file or directory
 [1]
 
-$ ln -s loop.wat loop.wat; gpu-run loop.wat
+$ ln -sfn loop.wat loop.wat; gpu-run MODE loop.wat
 gpu-run: loop.wat: Too many levels of symbolic links
 [1]
 

@@ -79,11 +79,87 @@ $ gpu-run --device cpu --report r.json --dir d::/ print.wat >/dev/full; grep -o 
 gpu-run: print.wat: cannot write to standard output: No space left on device
 "others": {"failed": 1}
 
+# Whatever ended a run, its processes are in the report, and what they had written is told.
+$ cat > hi.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\03\00\00\00")
+>   (data (i32.const 16) "hi\n")
+>   (func (export "_start")
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+>     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 8)))
+>     (loop $forever (br $forever))))
+> END
+> others() { grep -o '"others": {[^}]*}' r.json | head -1; }
+> gpu-run MODE(alone,many,resident) --device cpu --timeout 300ms --report r.json hi.wat 2> /dev/null; echo $?; others
+> timeout --preserve-status -s TERM 0.7 gpu-run MODE(alone,many,resident) --device cpu --report r.json hi.wat 2> /dev/null; echo $?; others
+hi
+124
+"others": {"timeout": 1}
+hi
+143
+"others": {"interrupted": 1}
+$ others() { grep -o '"others": {[^}]*}' r.json | head -1; }
+> gpu-run --device cpu -q --resident --instances 2 --timeout 300ms --report r.json hi.wat; others
+> mkfifo never; exec 9<> never
+> for many in '--instances 2' '--resident --instances 2'; do
+>   timeout --preserve-status -s TERM 0.7 gpu-run --device cpu $many --report r.json hi.wat < never; echo $?; others
+>   gpu-run --device cpu --timeout 300ms $many --report r.json hi.wat < never; echo $?; others; done
+gpu-run: 2 processes, all alike: timeout
+hi
+gpu-run: hi.wat: timeout: the time limit was reached; --timeout raises it (0 of 2 had ended)
+"others": {"timeout": 2}
+gpu-run: ended by SIGTERM before standard input had ended
+143
+"others": {"interrupted": 2}
+gpu-run: timeout: standard input did not end within the time limit; --timeout raises it
+124
+"others": {"timeout": 2}
+gpu-run: ended by SIGTERM before standard input had ended
+143
+"others": {"interrupted": 2}
+gpu-run: timeout: standard input did not end within the time limit; --timeout raises it
+124
+"others": {"timeout": 2}
+$ rm -f r.json; gpu-run MODE(alone,resident) --device cpu --report r.json --dir d::/ print.wat > /dev/full; echo $?; grep -c '"failed": 1\|exit_code": 1' r.json
+gpu-run: print.wat: cannot write to standard output: No space left on device
+1
+[1-9] (re)
+$ rm -f r.json; gpu-run MODE --device cpu --report r.json --dir d::/ print.wat | head -c 1; echo " ${PIPESTATUS[0]}"; grep -o '"exit_code": 141' r.json
+. 141
+"exit_code": 141
+
+# What nobody reads any more need not run on.
+$ cat > many_lines.wat <<'END'
+> (module
+>   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+>   (import "gpu" "instance_id" (func $id (result i32)))
+>   (memory (export "memory") 1)
+>   (data (i32.const 0) "\10\00\00\00\02\00\00\00")
+>   (data (i32.const 16) ".\n")
+>   (func (export "_start")
+>     (loop $forever (br_if $forever (i32.gt_u (call $id) (i32.const 1))))
+>     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+> END
+> (seq 2; sleep 0.5; seq 20) | timeout 10 gpu-run -q map --device cpu --jobs 2 --lines - many_lines.wat | true; echo ${PIPESTATUS[1]}
+141
+
 # What many write goes to the host while they run, and is all there in the end.
 $ for size in 1 4KiB 1MiB; do gpu-run --device cpu -q --output-buffer $size --instances 2 --each --dir d::/ print.wat | wc -c; done
 614400
 614400
 614400
+$ sed 's/i32.const 300/i32.const 3000/' print.wat > large.wat
+> for size in 4KiB 1MiB; do gpu-run --device cpu -q --output-buffer $size --resident --instances 2 --each --dir d::/ large.wat | tr -d . | wc -c; done
+> gpu-run --device cpu -q --resident --instances 2 --each --dir d::/ large.wat | wc -c
+0
+0
+6144000
+$ TMPDIR=/nowhere gpu-run --device cpu -q --resident --instances 2 --dir d::/ large.wat > /dev/null
+gpu-run: large.wat: cannot keep output of processes in /nowhere: No such file or directory; TMPDIR names another folder
+[1]
 $ TMPDIR=/nowhere gpu-run --device cpu -q --instances 2 --dir d::/ print.wat | wc -c; echo ${PIPESTATUS[0]}
 gpu-run: cannot keep output of processes in /nowhere: No such file or directory; TMPDIR names another folder
 0

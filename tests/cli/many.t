@@ -83,6 +83,10 @@ gpu-run: 100 processes ended like this:
 $ gpu-run -q --instances 5 x.wat
 Hello.
 
+$ echo '(func $f unreachable) (func (export "_start") (call $f))' > trap.wat; gpu-run -q --instances 2 trap.wat
+gpu-run: 2 processes, all alike: trap: unreachable in f at 0x24
+[134]
+
 $ gpu-run -q nowhere.wasm; gpu-run -q --invoke f x.wat 0
 gpu-run: nowhere.wasm: No such file or directory
 gpu-run: x.wat: trap: integer divide by zero

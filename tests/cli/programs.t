@@ -81,11 +81,11 @@ gpu-run: process 1: exited with 6
 show.wat|1|input
 6
 
-$ gpu-run MODE --env =x hello.wat
+$ gpu-run MODE(alone,many,resident) --env =x hello.wat
 gpu-run: --env takes NAME=VALUE or NAME, not "=x"
 [1]
 
-$ gpu-run --env '' hello.wat
+$ gpu-run MODE(alone,many,resident) --env '' hello.wat
 gpu-run: --env takes NAME=VALUE or NAME, not ""
 [1]
 
@@ -93,7 +93,7 @@ $ gpu-run MODE --stdin nowhere hello.wat
 gpu-run: --stdin nowhere: No such file or directory
 [1]
 
-$ gpu-run --seed -1 hello.wat
+$ gpu-run MODE(alone,many,resident) --seed -1 hello.wat
 gpu-run: --seed takes a number, not "-1"; gpu-run --help lists the options
 [2]
 
@@ -132,11 +132,11 @@ $ echo '(import "wbg" "__wbg_log_1" (func)) (import "__wbindgen_placeholder__" "
 gpu-run: bindgen.wat: unknown imports wbg.__wbg_log_1 (func), __wbindgen_placeholder__.__wbindgen_throw (func); it was made by wasm-bindgen and needs JavaScript; build it as a program, for wasm32-wasip1
 [1]
 
-$ echo '(import "gojs" "runtime.wasmExit" (func)) (func (export "_start"))' > go.wat; gpu-run go.wat
+$ echo '(import "gojs" "runtime.wasmExit" (func)) (func (export "_start"))' > go.wat; gpu-run MODE go.wat
 gpu-run: go.wat: unknown import gojs.runtime.wasmExit (func); it was made by Go for JavaScript; build it with GOOS=wasip1 GOARCH=wasm
 [1]
 
-$ echo '(import "wasi:cli/stdout@0.2.0" "get-stdout" (func)) (func (export "_start"))' > later.wat; gpu-run later.wat
+$ echo '(import "wasi:cli/stdout@0.2.0" "get-stdout" (func)) (func (export "_start"))' > later.wat; gpu-run MODE later.wat
 gpu-run: later.wat: unknown import wasi:cli/stdout@0.2.0.get-stdout (func); it was made for WASI 0.2 or later; build it for wasm32-wasip1
 [1]
 

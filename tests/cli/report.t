@@ -5,7 +5,7 @@ $ gpu-run MODE --report nowhere/r.json m.wat
 gpu-run: --report nowhere/r.json: No such file or directory
 [1]
 
-$ gpu-run --report . m.wat
+$ gpu-run MODE --report . m.wat
 gpu-run: --report .: Is a directory
 [1]
 

@@ -99,6 +99,7 @@ gpu-run: process 0: trap: unreachable in trap at 0xa6
 gpu-run: process 1: trap: unreachable in trap at 0xa6
 [134]
 $ gpu-run --resident --device cpu --instances 2 --timeout 200ms ends.wat 1 2 3
+gpu-run: 2 processes, all alike: timeout
 gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it (0 of 2 had ended)
 [124]
 

@@ -32,8 +32,18 @@ constexpr const char* source = R"(
       (i64.const 0)))
 )";
 
-std::shared_ptr<const wasm::Module> module() {
-    auto assembled = text::assemble(source, "test");
+// Its start function asks the host for a number.
+constexpr const char* asking = R"(
+  (module
+    (import "env" "number" (func $number (result i32)))
+    (global $n (mut i32) (i32.const 0))
+    (func $start (global.set $n (call $number)))
+    (start $start)
+    (func (export "go") (result i32) (global.get $n)))
+)";
+
+std::shared_ptr<const wasm::Module> module(const char* text = source) {
+    auto assembled = text::assemble(text, "test");
     return *wasm::load(std::move(assembled->bytes));
 }
 
@@ -143,6 +153,23 @@ TEST(HostFunction, SeveralModulesInOneBurst) {
             EXPECT_EQ(report->of(id, i).results[0].to_string(),
                       std::to_string((u64{'r'} << 32) + u64{id} * 1000 + i * 100 + 7));
     EXPECT_EQ(calls, 33u);
+}
+
+TEST(HostFunction, StartFunctionsOfManyCallIt) {
+    auto where = device();
+    const Program program{module(asking)};
+    engine::Run run;
+    run.many.processes = 40;
+    run.function = "go";
+    run.functions = {{"env", "number", {{}, {ValType::i32}}, {}}};
+    run.functions[0].call = [](HostCall& call) -> Result<std::vector<Value>> {
+        return std::vector<Value>{i32(100 + call.process())};
+    };
+    const Job job{program, run};
+    auto report = run_burst(*where, {&job, 1}, {});
+    ASSERT_TRUE(report) << report.error().to_string();
+    for (u32 id = 0; id < 40; id++)
+        EXPECT_EQ(report->of(id).results[0].to_string(), std::to_string(100 + id));
 }
 
 }  // namespace

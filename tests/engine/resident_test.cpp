@@ -83,7 +83,7 @@ public:
     std::map<std::string, u64> driver_calls() const override { return {{"cuNothing", 3}}; }
     device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
-    std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
+    std::function<void()> kernel_assembler(device::Mode, Layout) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
         return cpu_->make_system(size);
     }
@@ -347,7 +347,7 @@ public:
     std::map<std::string, u64> driver_calls() const override { return {}; }
     device::KernelCounts kernel_counts() const override { return {}; }
     Result<void> prepare(device::Mode) override { return {}; }
-    std::function<void()> kernel_assembler(device::Mode) const override { return {}; }
+    std::function<void()> kernel_assembler(device::Mode, Layout) const override { return {}; }
     Result<std::unique_ptr<device::SystemMemory>> make_system(u64 size) override {
         return cpu_->make_system(size);
     }

@@ -1,5 +1,6 @@
 // Runs the same function in many processes, and tells how they ended.
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,8 @@
 namespace gpurun::tool {
 namespace {
 
+using std::chrono::steady_clock;
+
 void say_outcome(const std::vector<api::Result>& results, const api::Device& device) {
     char text[256];
     const api::Result& all = results[0];  // what is not of a job is the same in each
@@ -33,6 +36,7 @@ void say_outcome(const std::vector<api::Result>& results, const api::Device& dev
     if (all.lanes_busy() > 0) add(", lanes busy %.1f %%", all.lanes_busy() * 100);
     if (all.stop_seconds() >= 0) add(", stopped within %.1f ms", all.stop_seconds() * 1e3);
     say(text);
+    say_layout(device, all.layout() == GPURUN_LAYOUT_INTERLEAVED, all.layout_choice());
     say_phases(device);
 }
 
@@ -99,12 +103,29 @@ std::string title(const Group& group, usize all, bool each) {
            first + "): " + group.ending;
 }
 
-// Prints the output of programs as it is; what it belongs to, on standard error.
+// How long outputs are still printed once somebody wants to stop.
+constexpr std::chrono::milliseconds patience(100);
+
+bool ended_alike(const std::vector<Group>& groups) {
+    return std::ranges::all_of(
+        groups, [&](const Group& group) { return group.ending == groups[0].ending; });
+}
+
+// Prints the output of programs as it is; what it belongs to, on standard error. A fault of all is
+// told here even to those who want quiet: no table follows that would tell it.
 void print_outputs(const std::vector<Group>& groups, bool each) {
     usize all = 0;
     for (const Group& group : groups) all += group.processes.size();
+    const bool is_fault = !groups.empty() && groups[0].first.ending() != GPURUN_RETURNED &&
+                          groups[0].first.ending() != GPURUN_EXITED;
+    auto tell = is_fault && ended_alike(groups) ? say : note;
+    const auto begin = steady_clock::now();
     for (const Group& group : groups) {
-        note(title(group, all, each), group.first.is_success() ? Tone::plain : Tone::bad);
+        if (was_interrupted() && steady_clock::now() - begin > patience) {
+            say(interruption() + " while outputs were printed; the rest is left out", Tone::bad);
+            break;
+        }
+        tell(title(group, all, each), group.first.is_success() ? Tone::plain : Tone::bad);
         finish_output(0);  // in order, where both outputs go to one place
         print_error(group.first);
         print(group.first.output());
@@ -130,11 +151,6 @@ void say_endings(const std::vector<Group>& groups, bool is_program) {
         }
     }
     say_endings(std::move(counts));
-}
-
-bool ended_alike(const std::vector<Group>& groups) {
-    return std::ranges::all_of(
-        groups, [&](const Group& group) { return group.ending == groups[0].ending; });
 }
 
 int exit_code(const std::vector<Group>& groups) {
@@ -257,14 +273,16 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     std::vector<Job> made;
     for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job, options.timeout)));
     TRY(check_folders(jobs));
-    if (!TRY(add_input(jobs, made, options.timeout))) {
-        say(was_interrupted()
-                ? interruption() + " before standard input had ended"
-                : "timeout: standard input did not end within the time limit; --timeout raises it",
-            Tone::bad);
-        return was_interrupted() ? interrupted_code() : exit_timeout;
-    }
     TRY(check_report(options.report));
+    RunReport told{options.command, {}};
+    if (!TRY(add_input(jobs, made, options.timeout))) {
+        std::vector<u64> counts;
+        for (const RunOptions& job : jobs) {
+            told.jobs.push_back({job.file, {}});
+            counts.push_back(job.instances.value_or(1));
+        }
+        return tell_no_input(told, counts, options.report, options.device);
+    }
     api::Device device = TRY(choose_device(options.device));
     Progress progress(!is_quiet());
     made[0].config.progress(
@@ -276,10 +294,10 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;
-    RunReport told{options.command, {}};
     told.slots = results[0].slots();
     told.busy = results[0].lanes_busy();
     told.is_interleaved = results[0].layout() == GPURUN_LAYOUT_INTERLEAVED;
+    told.layout_choice = results[0].layout_choice();
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);

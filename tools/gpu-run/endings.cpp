@@ -25,6 +25,7 @@ std::string describe(const api::Process& process) {
         text += " in " + frame.function + " at " + offset;
         if (!frame.source.empty()) text += ", " + frame.source;
     }
+    if (process.is_initialising()) text += " in its initialisation";
     return text;
 }
 

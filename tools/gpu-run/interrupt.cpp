@@ -51,7 +51,10 @@ void watch_interrupt() {
         if (before.sa_handler == SIG_IGN)
             sigaction(number, &before, nullptr);  // as whoever started us wants
     }
+    signal(SIGPIPE, SIG_IGN);
 }
+
+void stop_runs() { gpurun_stop_request(stop); }
 
 bool was_interrupted() { return interrupted; }
 int interrupted_code() {

@@ -12,8 +12,10 @@ namespace gpurun::tool {
 
 // Watches for SIGINT (Ctrl-C), SIGTERM and SIGHUP from now on, those that are not ignored. The
 // first one asks the program to stop; what it has changed is written back. A second one ends
-// gpu-run.
+// gpu-run. A closed pipe sends no signal any more: finish_output() gives its exit code.
 void watch_interrupt();
+// Asks what runs to stop, since it runs for nothing. was_interrupted() stays as it is.
+void stop_runs();
 bool was_interrupted();
 // What a shell would show of the signal: 130 for Ctrl-C.
 int interrupted_code();

@@ -112,6 +112,7 @@ public:
         if (!tell_looks() && code == 0) code = exit_input;
         RunReport report{"map", {{options_.run.file, endings_, tier(), native_}}, code, slots_, 0};
         report.is_interleaved = is_interleaved_;
+        report.layout_choice = layout_choice_;
         return finish_report(options_.run.report, report, device_);
     }
 
@@ -174,7 +175,7 @@ private:
         }
         const usize lanes = device_.lanes();
         usize most = left.size();
-        while (!left.empty() && !was_interrupted()) {
+        while (!left.empty() && !was_interrupted() && !is_over_) {
             std::vector<u32> now;
             for (; !left.empty() && now.size() < most; left.pop_front())
                 now.push_back(left.front());
@@ -197,7 +198,7 @@ private:
         usize stopped = 0;
         for (u32 process = 0; process < now.size(); process++)
             stopped += is_stopped((*result)[process]);
-        may_fail &= stopped == now.size() && !was_interrupted();
+        may_fail &= stopped == now.size() && !was_interrupted() && !is_over_;
         usize ended = 0;
         for (u32 process = 0; process < now.size(); process++) {
             Ending& ending = ran.endings[now[process]];
@@ -210,7 +211,8 @@ private:
         look_at_dumps(*result);
         std::ranges::move(result->debug(), std::back_inserter(ran.notes));
         ran.notes_dropped += result->debug_dropped();
-        if (std::string lost = result->output_problem(); !lost.empty()) return Error{lost};
+        if (std::string lost = result->output_problem(); !lost.empty() && !was_interrupted())
+            return Error{lost};
         return ended;
     }
 
@@ -253,11 +255,20 @@ private:
         config_.clear_processes();
         chunk_size_.learn(result);
         slots_ = std::max(slots_, result.slots());
-        is_interleaved_ = result.layout() == GPURUN_LAYOUT_INTERLEAVED;
+        note_layout(result);
         seconds_ += result.seconds();
         launches_ += result.launches();
         native_ = result.native();
         return result;
+    }
+
+    // The last chunks may be too small to say anything.
+    void note_layout(const api::Result& result) {
+        const gpurun_layout_choice choice = result.layout_choice();
+        if (choice.reason == GPURUN_LAYOUT_UNTRIED && layout_choice_.reason != choice.reason)
+            return;
+        is_interleaved_ = result.layout() == GPURUN_LAYOUT_INTERLEAVED;
+        layout_choice_ = choice;
     }
 
     // ---- the writer's thread
@@ -269,6 +280,8 @@ private:
             Result<void> settled = results_.settle();
             if (!written || !settled) {
                 fail(!written ? written.error() : settled.error());
+                is_over_ = true;
+                stop_runs();  // nobody would get what they do
                 break;
             }
         }
@@ -286,6 +299,7 @@ private:
             show_errors(input.label, ending.errors());
             if (shares_terminal_ && !ending.output().empty()) progress_.clear();
             TRY(results_.put(input, ending));
+            if (ending.result) (*ending.result)[ending.process].unload_output();
             count(input, ending);
         }
         return {};
@@ -363,6 +377,7 @@ private:
                       (unsigned long long)(done_ + failed_), device_.id().c_str(), seconds_,
                       (unsigned long long)launches_);
         say(text);
+        say_layout(device_, is_interleaved_, layout_choice_);
         say_phases(device_);
         say_tier(options_.run.file, tier(), native_);
     }
@@ -387,6 +402,7 @@ private:
     gpurun_native native_ = {};  // of the latest launch
     u32 slots_ = 0;
     bool is_interleaved_ = false;  // memories: --layout
+    gpurun_layout_choice layout_choice_ = {};
     double seconds_ = 0;
     u64 launches_ = 0;
     MergedSamples samples_;

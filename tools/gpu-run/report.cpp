@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/format.h"
+#include "commands.h"
+#include "interrupt.h"
 #include "json.h"
 #include "output.h"
 #include "write_file.h"
@@ -81,6 +84,25 @@ std::string native_json(const gpurun_native& native) {
         .line();
 }
 
+const char* reason_name(gpurun_layout_reason reason) {
+    switch (reason) {
+        case GPURUN_LAYOUT_UNTRIED: break;
+        case GPURUN_LAYOUT_ASKED: return "asked";
+        case GPURUN_LAYOUT_REMEMBERED: return "remembered";
+        case GPURUN_LAYOUT_MEASURED: return "measured";
+    }
+    return "untried";
+}
+
+std::string layout_json(const gpurun_layout_choice& choice) {
+    auto rate = [](double value) { return value > 0 ? json_number(value) : "null"; };
+    return JsonObject()
+        .add_text("reason", reason_name(choice.reason))
+        .add("linear_per_second", rate(choice.linear_rate))
+        .add("interleaved_per_second", rate(choice.interleaved_rate))
+        .line();
+}
+
 // Of all jobs.
 std::string tier_of_all(const std::vector<RunReport::Job>& jobs) {
     for (const RunReport::Job& job : jobs)
@@ -143,6 +165,7 @@ std::string to_json(const RunReport& report, const api::Device& device) {
         .add("device", device_json(device))
         .add_text("tier", tier_of_all(report.jobs))
         .add_text("layout", report.is_interleaved ? "interleaved" : "linear")
+        .add("layout_choice", layout_json(report.layout_choice))
         .add_count("instances", all.count())
         .add("endings", all.to_json())
         .add("jobs", "[" + jobs + "\n  ]")
@@ -169,6 +192,19 @@ std::string to_json(const RunReport& report, const api::Device& device) {
 
 }  // namespace
 
+void say_layout(const api::Device& device, bool is_interleaved,
+                const gpurun_layout_choice& choice) {
+    if (device.id() == "cpu") return;
+    std::string text = is_interleaved ? "interleaved memories: " : "linear memories: ";
+    text += reason_name(choice.reason);
+    auto add = [&](const char* name, double rate) {
+        if (rate > 0) text += format(", %s %.0f/s", name, rate);
+    };
+    add("linear", choice.linear_rate);
+    add("interleaved", choice.interleaved_rate);
+    say(text);
+}
+
 void Endings::add(const api::Process& process, u64 count) {
     switch (process.ending()) {
         case GPURUN_RETURNED: exits_[0] += count; break;
@@ -182,6 +218,11 @@ void Endings::add(const Endings& others) {
     for (const auto& [code, count] : others.exits_) exits_[code] += count;
     for (const auto& [name, count] : others.traps_) traps_[name] += count;
     for (const auto& [name, count] : others.others_) others_[name] += count;
+}
+
+void Endings::add_stopped(u64 count) {
+    const gpurun_ending ending = was_interrupted() ? GPURUN_STOPPED : GPURUN_TIMED_OUT;
+    if (count > 0) others_[other_ending(ending)] += count;
 }
 
 u64 Endings::count() const {
@@ -235,6 +276,18 @@ Result<void> check_report(const std::string& path) {
 Result<void> write_report(const std::string& path, const RunReport& report,
                           const api::Device& device) {
     return write_file("--report ", path, to_json(report, device));
+}
+
+Result<int> tell_no_input(RunReport& told, const std::vector<u64>& processes,
+                          const std::string& path, const std::string& device) {
+    say(was_interrupted()
+            ? interruption() + " before standard input had ended"
+            : "timeout: standard input did not end within the time limit; --timeout raises it",
+        Tone::bad);
+    for (usize i = 0; i < processes.size(); i++) told.jobs[i].endings.add_stopped(processes[i]);
+    told.exit_code = was_interrupted() ? interrupted_code() : exit_timeout;
+    if (path.empty()) return told.exit_code;
+    return finish_report(path, told, TRY(choose_device(device)));
 }
 
 int finish_report(const std::string& path, const RunReport& report, const api::Device& device) {

@@ -18,6 +18,8 @@ class Endings {
 public:
     void add(const api::Process& process, u64 count = 1);
     void add(const Endings& others);
+    // Counts processes that a signal or a time limit kept from beginning.
+    void add_stopped(u64 count);
     u64 count() const;
     std::string to_json() const;
 
@@ -45,6 +47,7 @@ struct RunReport {
     double busy = 0;  // share of the lanes' time with a process; 0: not known
     std::optional<gpurun_machine_stats> machine = std::nullopt;  // at its end
     bool is_interleaved = false;                                 // memories: --layout
+    gpurun_layout_choice layout_choice = {};                     // why they are
 };
 
 // What ran, where `asked` was asked for: "interp", "native", "switched" from the one to
@@ -52,6 +55,15 @@ struct RunReport {
 std::string tier_name(const std::string& asked, const gpurun_native& native);
 // --stats: the same, with where machine code came from, on standard error.
 void say_tier(const std::string& file, const std::string& tier, const gpurun_native& native);
+
+// --stats: how memories of many processes lay on a GPU, and why, on standard error.
+void say_layout(const api::Device& device, bool is_interleaved,
+                const gpurun_layout_choice& choice);
+
+// Tells and reports a run of so many processes for each job that did not begin, because standard
+// input had not ended when it was stopped. Returns the exit code.
+Result<int> tell_no_input(RunReport& told, const std::vector<u64>& processes,
+                          const std::string& path, const std::string& device);
 
 // Before the work, so that it is not for nothing: can it be written?
 Result<void> check_report(const std::string& path);

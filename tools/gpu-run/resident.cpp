@@ -140,42 +140,52 @@ private:
     bool shows_;
 };
 
-// Results by the number that the process has among all.
-using Ended = std::map<u32, api::Result>;
+// The processes that the host begins on a machine, one for each configuration.
+class Processes {
+public:
+    explicit Processes(std::vector<const api::Config*> configs) : configs_(std::move(configs)) {}
 
-Outcome run_one(api::Machine& machine, u32 program, const api::Config& config, Watch& watch,
-                Ended& results) {
-    machine.spawn(program, config);
-    const Outcome outcome = watch.until([&](double seconds) {
-        auto ended = machine.next(seconds, interrupt_stop());
-        if (ended) results.emplace(0, std::move(ended->result));
-        return ended.has_value();
-    });
-    return outcome == Outcome::ended ? watch.until_idle() : outcome;
-}
-
-// --instances: as many, of which some at once.
-Outcome run_many(api::Machine& machine, u32 program, const std::vector<api::Config>& configs,
-                 Watch& watch, Ended& results) {
-    constexpr usize at_once = 1000;  // each has streams of its own
-    std::map<u32, u32> numbers;      // by the machine's
-    u32 begun = 0;
-    Progress progress(!is_quiet());
-    while (results.size() < configs.size()) {
-        for (; begun < configs.size() && numbers.size() < at_once; begun++)
-            numbers[machine.spawn(program, configs[begun])] = begun;
-        const Outcome outcome = watch.until([&](double seconds) {
-            auto ended = machine.next(seconds, interrupt_stop());
-            if (!ended) return false;
-            results.emplace(numbers.at(ended->process), std::move(ended->result));
-            numbers.erase(ended->process);
-            return true;
-        });
-        if (outcome != Outcome::ended) return outcome;
-        progress.show(results.size(), double(results.size()) / double(configs.size()));
+    // Runs all of them, of which some at once.
+    Outcome run(api::Machine& machine, u32 program, Watch& watch) {
+        constexpr usize at_once = 1000;  // each has streams of its own
+        Progress progress(!is_quiet() && configs_.size() > 1);
+        while (results_.size() < configs_.size()) {
+            for (; begun_ < configs_.size() && numbers_.size() < at_once; begun_++)
+                numbers_[machine.spawn(program, *configs_[begun_])] = begun_;
+            const Outcome outcome =
+                watch.until([&](double seconds) { return take(machine, seconds); });
+            if (outcome != Outcome::ended) return outcome;
+            progress.show(results_.size(), double(results_.size()) / double(configs_.size()));
+        }
+        return watch.until_idle();
     }
-    return watch.until_idle();
-}
+    // Takes the endings that a closed machine has left, of those that it stopped, too.
+    void take_rest(api::Machine& machine) {
+        ended_ = results_.size();
+        while (!numbers_.empty() && take(machine, 0)) {
+        }
+    }
+    // By the number that the process has among all.
+    const std::map<u32, api::Result>& results() const { return results_; }
+    usize ended() const { return ended_; }  // before the machine was closed
+    usize not_begun() const { return configs_.size() - begun_; }
+    bool has_begun() const { return begun_ > 0; }
+
+private:
+    bool take(api::Machine& machine, double seconds) {
+        auto ended = machine.next(seconds, seconds == 0 ? nullptr : interrupt_stop());
+        if (!ended) return false;
+        results_.emplace(numbers_.at(ended->process), std::move(ended->result));
+        numbers_.erase(ended->process);
+        return true;
+    }
+
+    const std::vector<const api::Config*> configs_;
+    std::map<u32, u32> numbers_;  // by the machine's, of those that run
+    std::map<u32, api::Result> results_;
+    u32 begun_ = 0;
+    usize ended_ = 0;
+};
 
 // Says what was seen of all processes. Returns false if something of it could not be written.
 bool tell_observed(const RunOptions& options, const api::Result& observed,
@@ -190,18 +200,19 @@ bool tell_observed(const RunOptions& options, const api::Result& observed,
            problem.empty();
 }
 
-// Standard input for all of many, if they can read it.
-Result<std::vector<api::Config>> many_configs(const RunOptions& options,
-                                              const api::Module& module) {
+// Makes the configurations of many, with standard input for all if they can read it. Returns
+// nothing if that did not end in time.
+Result<std::optional<std::vector<api::Config>>> many_configs(const RunOptions& options,
+                                                             const api::Module& module) {
     std::optional<std::string> input = TRY(input_file(options));
     if (!input && reads_input(module)) {
         input = TRY(piped_input(options.timeout));
-        if (!input) return Error{"standard input has not ended in time"};
+        if (!input) return std::optional<std::vector<api::Config>>();
     }
     std::vector<api::Config> configs;
     for (u32 i = 0; i < *options.instances; i++)
         configs.push_back(TRY(make_process_config(options, i, input)));
-    return configs;
+    return std::optional(std::move(configs));
 }
 
 }  // namespace
@@ -257,9 +268,14 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     TRY(check_report(options.report));
     if (!options.profile.empty()) TRY(check_profile(options.profile));
     watch_interrupt();
+    RunReport told{"run", {{options.file, {}}}};
     std::vector<api::Config> configs;
-    if (options.instances) configs = TRY(many_configs(options, module));
-    if (options.instances) config.processes(*options.instances);
+    if (options.instances) {
+        std::optional<std::vector<api::Config>> made = TRY(many_configs(options, module));
+        if (!made) return tell_no_input(told, {*options.instances}, options.report, options.device);
+        configs = std::move(*made);
+        config.processes(*options.instances);
+    }
     config.inherit_streams();
     config.debug([](std::string_view line) { say_more(line); });
     if (options.share) config.share(*options.share);
@@ -270,11 +286,14 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     api::Device device = TRY(attempt([&] { return api::Device(options.device); }));
     note_device(options.device, device.id(), device.name());
 
+    std::vector<const api::Config*> all_configs;
+    for (const api::Config& one : configs) all_configs.push_back(&one);
+    if (!options.instances) all_configs.push_back(&config);
     Outcome outcome = Outcome::ended;
     std::optional<steady_clock::time_point> begun;
-    Ended results;
+    Processes processes(std::move(all_configs));
     std::optional<api::Result> observed;
-    RunReport told{"run", {{options.file, {}}}};
+    std::optional<Error> problem;  // of files or streams, once it is closed
     Result<void> ran = attempt([&] {
         api::Machine machine(device, config);
         begun = steady_clock::now();
@@ -282,12 +301,12 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         std::vector<api::Program> all = {{program_name(options.file), &module, &config}};
         for (const auto& [name, other] : programs) all.push_back({name, &other, &config});
         const u32 program = machine.load(all)[0];
-        outcome = options.instances ? run_many(machine, program, configs, watch, results)
-                                    : run_one(machine, program, config, watch, results);
+        Result<void> watched = attempt([&] { outcome = processes.run(machine, program, watch); });
         watch.finish();
         Result<void> closed = attempt([&] { machine.close(); });
+        if (!closed || !watched) problem = (closed ? watched : closed).error();
         observed = machine.observe();
-        if (!closed) throw api::Error(closed.error().message);
+        processes.take_rest(machine);
         told.machine = machine.stats();
         if (told.machine->lane_seconds > 0)
             told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
@@ -302,26 +321,40 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         outcome = Outcome::interrupted;
     else if (!ran && is_late)
         outcome = Outcome::timed_out;
-    else if (!ran)
+    else if (!ran && !processes.has_begun())
         return Error{options.file + ": " + ran.error().message};
+    else if (!ran)
+        problem = ran.error();
 
     Endings& endings = told.jobs[0].endings;
+    bool is_told = false;  // an ending that says what the problem is
+    std::vector<api::Process> ended;
+    for (const auto& [number, result] : processes.results()) {
+        ended.push_back(result[0]);
+        const std::string lost = result.output_problem();
+        if (!problem && !lost.empty()) problem = Error{lost};
+    }
+    for (const api::Process& process : ended) is_told |= process.ending() == GPURUN_FAILED;
     if (options.instances) {
-        std::vector<api::Process> processes;
-        for (const auto& [number, result] : results) processes.push_back(result[0]);
-        told.exit_code = tell_programs(processes, options, endings);
-    } else if (outcome == Outcome::ended) {
-        endings.add(results.at(0)[0]);
-        told.exit_code = say_ending(results.at(0)[0], options);
+        told.exit_code = tell_programs(ended, options, endings);
+    } else if (!ended.empty()) {
+        endings.add(ended[0]);
+        if (outcome == Outcome::ended) told.exit_code = say_ending(ended[0], options);
     }
     if (outcome != Outcome::ended) {
+        endings.add_stopped(processes.not_begun());
         std::string text = options.file + ": " + ending_text(outcome);
         if (options.instances)
-            text += " (" + std::to_string(results.size()) + " of " +
+            text += " (" + std::to_string(processes.ended()) + " of " +
                     std::to_string(*options.instances) + " had ended)";
         say(text, Tone::bad);
         told.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
     }
+    if (problem && !is_told) say(options.file + ": " + problem->message, Tone::bad);
+    // It may have ended before its output was taken.
+    const bool is_closed = observed && !observed->output_problem().empty();
+    if (is_closed && outcome == Outcome::ended) told.exit_code = exit_closed_pipe;
+    if (problem && (is_closed || told.exit_code == 0)) told.exit_code = exit_input;
     if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
     told.exit_code = finish_output(told.exit_code);
     return finish_report(options.report, told, device);

@@ -23,21 +23,22 @@ std::string hint_for(const std::string& trap) {
 
 int say_ending(const api::Process& process, const RunOptions& options) {
     constexpr usize max_frames = 20;
-    const char* trap = process.is_initialising() ? "trap in its initialisation: " : "trap: ";
+    const std::string trap = "trap: ";
     std::string message = process.message();
     int code = exit_trap;
     switch (process.ending()) {
         case GPURUN_RETURNED: return 0;
         case GPURUN_EXITED: return int(process.exit_code() & 0xff);
         case GPURUN_CLOSED: return exit_closed_pipe;
-        case GPURUN_TRAPPED: message = trap + message + hint_for(message); break;
+        case GPURUN_TRAPPED:
+            message = trap + message + (process.is_initialising() ? " in its initialisation" : "") +
+                      hint_for(message);
+            break;
         case GPURUN_EXCEPTION:
-            message = std::string(trap) + "an exception was thrown that nothing caught";
+            message = trap + "an exception was thrown that nothing caught";
             break;
-        case GPURUN_NO_FUEL:
-            message = std::string(trap) + "out of fuel; --fuel raises the limit";
-            break;
-        case GPURUN_BLOCKED: message = std::string(trap) + "deadlock: it " + message; break;
+        case GPURUN_NO_FUEL: message = trap + "out of fuel; --fuel raises the limit"; break;
+        case GPURUN_BLOCKED: message = trap + "deadlock: it " + message; break;
         case GPURUN_TIMED_OUT:
             code = exit_timeout;
             message = "timeout: the time limit was reached; --timeout raises it";
