@@ -54,6 +54,12 @@ struct Registers {
 // How much of a long operation is done before its thread can be interrupted.
 inline constexpr u64 chunk_bytes = lanes_are_processes ? 4 << 10 : 64 << 10;
 inline constexpr u64 chunk_elements = 1 << 10;
+// Returns what a part of a long operation takes from a quantum that counts what is done: its bytes
+// may be the first to be touched of their pages, and elements are copied one by one.
+inline s64 chunk_cost(const Chore& chore) {
+    constexpr s64 byte_cost = 4, elements_cost = 1 << 12;
+    return chore.count != 0 || has_clock ? s64(chore.count) * byte_cost : elements_cost;
+}
 
 // What an out-of-line instruction wants next.
 enum class Outcome : u32 {

@@ -7,10 +7,8 @@
 namespace gpurun::rt {
 namespace {
 
-// What is taken from a quantum for a chunk of a long operation, which may be the first to touch its
-// pages, and for a turn that may be as long as the code of a function.
-constexpr s64 chunk_byte_cost = 4, turn_cost = 1 << 12;
-s64 chunk_cost(const Chore& chore) { return call_cost + s64(chore.count) * chunk_byte_cost; }
+// What is taken from a quantum for a turn that may be as long as the code of a function.
+constexpr s64 turn_cost = 1 << 12;
 
 void set_memory(NativeContext& n, const Registers& r) {
     n.memory = r.memory;
@@ -82,7 +80,7 @@ Outcome operate(NativeContext& n, Registers& r, RunIt run_it) {
         n.dirty |= r.dirty;
         if (outcome == Outcome::trap) note_trap(n.thread, r.trap);
         if (outcome != Outcome::chunk) return outcome;
-        n.time.take(chunk_cost(r.chore));
+        n.time.take(call_cost + chunk_cost(r.chore));
         if (n.time.is_over()) return Outcome::chunk;
         if (r.pc != pc) return Outcome::next;  // the last chunk
     }
@@ -336,7 +334,7 @@ ThreadState run_stub(const Process& p, u32* thread, u32 entry, TimeLeft& time, b
             return ThreadState::ready;
         case Outcome::trap: note_trap(thread, r.trap); break;
         case Outcome::leave: break;
-        default: time.take(chunk_cost(r.chore));
+        default: time.take(call_cost + chunk_cost(r.chore));
     }
     word(thread, thread_pc) = r.pc;
     return outcome >= Outcome::trap ? ThreadState(word(thread, thread_state)) : ThreadState::ready;
@@ -381,12 +379,14 @@ ThreadState run_native(const Process& p, const NativeTable& table, u32 thread_in
         }
         if (lanes_of(interprets) != 0) {
             // To a call or a loop where there is an entry, or may be one.
+            s64 used = turn_cost;
             const ThreadState now = run_to_entry(p, interprets ? thread_index : 0, table.entry_at,
-                                                 alternates ? quantum_to_next : turn_cost);
+                                                 alternates ? quantum_to_next : turn_cost,
+                                                 interpreter_sees_entries ? &used : nullptr);
             if (interprets) {
                 state = now;
                 must_interpret = false;
-                time.take(turn_cost);
+                time.take(used);
             }
         }
         is_live = is_live && state == ThreadState::ready && !time.is_over();

@@ -292,11 +292,14 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #define INTERPRETER_OUT_OF_LINE \
     out_of_line:
 #define INTERPRETER_CHORE(chore) do_chore(chore);
-#define INTERPRETER_AFTER(outcome)                \
-    {                                             \
-        if (outcome == Outcome::next) NEXT(0)     \
-        if (outcome <= Outcome::chunk) GO_COUNTED \
-        goto done;                                \
+#define INTERPRETER_AFTER(outcome)                                         \
+    {                                                                      \
+        if (outcome == Outcome::next) NEXT(0)                              \
+        if constexpr (!stepping) {                                         \
+            if (outcome == Outcome::chunk) quantum -= chunk_cost(r.chore); \
+        }                                                                  \
+        if (outcome <= Outcome::chunk) GO_COUNTED                          \
+        goto done;                                                         \
     }
 #define INTERPRETER_END \
     done:
@@ -329,7 +332,7 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         }                                                    \
     }
 // Goes on at pc, by way of a call or another step of a long operation: counts, for what the
-// callee's code may be, or 64 KiB of memory.
+// callee's code may be.
 #define GO_COUNTED                        \
     {                                     \
         if constexpr (!stepping) {        \

@@ -10,7 +10,8 @@ namespace {
 
 template <bool stepping, bool sees_entries = false>
 ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_unused]] u32 enough,
-                      [[maybe_unused]] const u32* entry_at = nullptr) {
+                      [[maybe_unused]] const u32* entry_at = nullptr,
+                      [[maybe_unused]] s64* left = nullptr) {
 #if INTERPRETER_IS_THREADED
     static const void* const labels[] = {
 #define OP(name) &&label_##name,
@@ -352,21 +353,26 @@ leave:
     word(thread, thread_instance) = index_of(p.words, instance);
     word(thread, thread_state) = u32(state);
     word(thread, thread_window) = stack_is_window;
+    if constexpr (sees_entries) *left = quantum;
     return state;
 }
 
 template <bool sees_entries>
-ThreadState interpret_to_entry(const Process& p, u32 thread, const u32* entry_at, s64 quantum) {
-    if constexpr (sees_entries)
-        return interpret<false, true>(p, thread, quantum, 0, entry_at);
-    else
-        return run(p, thread, quantum_to_next);
+ThreadState interpret_to_entry(const Process& p, u32 thread, const u32* entry_at, s64 quantum,
+                               [[maybe_unused]] s64* used) {
+    if constexpr (!sees_entries) return run(p, thread, quantum_to_next);
+    s64 left = quantum;
+    const ThreadState state =
+        interpret<false, sees_entries>(p, thread, quantum, 0, entry_at, &left);
+    if (quantum - left > *used) *used = quantum - left;
+    return state;
 }
 
 }  // namespace
 
-ThreadState run_to_entry(const Process& process, u32 thread, const u32* entry_at, s64 quantum) {
-    return interpret_to_entry<interpreter_sees_entries>(process, thread, entry_at, quantum);
+ThreadState run_to_entry(const Process& process, u32 thread, const u32* entry_at, s64 quantum,
+                         s64* used) {
+    return interpret_to_entry<interpreter_sees_entries>(process, thread, entry_at, quantum, used);
 }
 
 ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough) {

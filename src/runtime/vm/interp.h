@@ -15,9 +15,10 @@ ThreadState run(const Process& process, u32 thread, s64 quantum, u32 enough = 0)
 
 // Runs a thread that has machine code beside the interpreter. Returns when run() does, and before
 // an instruction to which a call or a loop leads if `entry_at` has an entry for it; platforms whose
-// interpreter does not look at entries return before any such instruction.
+// interpreter does not look at entries return before any such instruction. The others raise
+// `used` to how much of the quantum was, which may be more than there was of it.
 [[maybe_unused]] ThreadState run_to_entry(const Process& process, u32 thread, const u32* entry_at,
-                                          s64 quantum);
+                                          s64 quantum, s64* used);
 
 // Does what run() does, but `quantum` counts single instructions of code.
 [[maybe_unused]] ThreadState step(const Process& process, u32 thread, s64 quantum);
