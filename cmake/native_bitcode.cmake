@@ -34,6 +34,28 @@ set_source_files_properties(${PROJECT_BINARY_DIR}/native_bitcode.cpp PROPERTIES
 add_library(native_bitcode STATIC ${PROJECT_BINARY_DIR}/native_bitcode.cpp)
 add_dependencies(native_bitcode native_bitcode_files)
 
+# The stencils of quick code, for x86-64: compiled to an object, from which pack_stencils.cpp makes tables.
+set(stencil_object -)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(stencil_source ${PROJECT_SOURCE_DIR}/src/runtime/native/quick_stencils.cpp)
+  set(stencil_object ${PROJECT_BINARY_DIR}/quick_stencils.o)
+  # Addresses of symbols stand for numbers of 32 bits. Short code has its jumps at the end.
+  add_custom_command(
+    OUTPUT ${stencil_object}
+    COMMAND ${CMAKE_CXX_COMPILER} -std=gnu++20 -Oz -march=x86-64-v3 -fno-pic -mcmodel=small -fno-jump-tables
+            -ffunction-sections -fcf-protection=none -fno-exceptions -fno-rtti -ffp-contract=off ${guest_memory_flags}
+            -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra -Werror -Wno-unused-parameter
+            -Wno-gnu-statement-expression -I${PROJECT_SOURCE_DIR}/src -c
+            -MD -MF ${stencil_object}.d -MT ${stencil_object} ${stencil_source} -o ${stencil_object}
+    DEPENDS ${stencil_source}
+    DEPFILE ${stencil_object}.d
+    COMMENT "Compiling the stencils of quick code"
+    VERBATIM)
+endif()
+set(stencil_tables ${PROJECT_BINARY_DIR}/generated/stencils.cpp)
+add_custom_command(OUTPUT ${stencil_tables} COMMAND pack_stencils ${stencil_object} ${stencil_tables}
+                   DEPENDS pack_stencils $<$<NOT:$<STREQUAL:${stencil_object},->>:${stencil_object}> VERBATIM)
+
 # What images depend on: kept ones are not taken for another's.
 file(GLOB hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/codegen/*
      ${PROJECT_SOURCE_DIR}/src/translate/* ${PROJECT_SOURCE_DIR}/src/abi/*)
@@ -61,3 +83,8 @@ else()
   set(llvm_libraries LLVM)
 endif()
 separate_arguments(llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
+add_executable(pack_stencils ${PROJECT_SOURCE_DIR}/cmake/pack_stencils.cpp)
+target_include_directories(pack_stencils PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(pack_stencils SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+target_compile_definitions(pack_stencils PRIVATE ${llvm_definitions})
+target_link_libraries(pack_stencils PRIVATE LLVM)

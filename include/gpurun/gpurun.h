@@ -347,6 +347,7 @@ typedef enum gpurun_tier {
     GPURUN_TIER_ALTERNATE, /**< both, in turns at every call and loop: to test that */
     GPURUN_TIER_EARLY,     /**< machine code takes over after a few instructions: to test that */
     GPURUN_TIER_PARTIAL,   /**< on the CPU, machine code of every other function: to test that */
+    GPURUN_TIER_QUICK,     /**< on the CPU, machine code that is made at once: to test that */
 } gpurun_tier;
 GPURUN_API void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier);
 /** How the linear memories of many processes lie on a GPU. The same results either way. */

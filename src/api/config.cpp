@@ -289,6 +289,7 @@ void gpurun_config_set_tier(gpurun_config* config, gpurun_tier tier) {
             case GPURUN_TIER_ALTERNATE: config->tier = Tier::alternate; return {};
             case GPURUN_TIER_EARLY: config->tier = Tier::early; return {};
             case GPURUN_TIER_PARTIAL: config->tier = Tier::partial; return {};
+            case GPURUN_TIER_QUICK: config->tier = Tier::quick; return {};
         }
         return Error{gpurun::format("%d is no tier", int(tier))};
     });

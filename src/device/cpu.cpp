@@ -78,21 +78,24 @@ public:
     static Result<NativeRoom> make(u64 code_words) {
         Reservation entry_at =
             TRY(Reservation::make(code_words * sizeof(u32), "entries of machine code"));
-        // The first is unused.
+        // The first is unused, the second that of all quick code.
         Reservation entries =
-            TRY(Reservation::make(code_words ? (code_words + 1) * sizeof(rt::NativeEntry) : 0,
+            TRY(Reservation::make(code_words ? (code_words + 2) * sizeof(rt::NativeEntry) : 0,
                                   "entries of machine code"));
-        return NativeRoom(std::move(entry_at), std::move(entries));
+        Reservation quick_at =
+            TRY(Reservation::make(code_words * sizeof(u64), "entries of quick code"));
+        return NativeRoom(std::move(entry_at), std::move(entries), std::move(quick_at));
     }
     CpuNativeTable& table() const { return *table_; }
 
 private:
-    NativeRoom(Reservation entry_at, Reservation entries)
+    NativeRoom(Reservation entry_at, Reservation entries, Reservation quick_at)
         : entry_at_(std::move(entry_at)),
           entries_(std::move(entries)),
-          table_(std::make_unique<CpuNativeTable>(entry_at_.as<u32>(),
-                                                  entries_.as<rt::NativeEntry>())) {}
-    Reservation entry_at_, entries_;
+          quick_at_(std::move(quick_at)),
+          table_(std::make_unique<CpuNativeTable>(
+              entry_at_.as<u32>(), entries_.as<rt::NativeEntry>(), quick_at_.as<u64>())) {}
+    Reservation entry_at_, entries_, quick_at_;
     std::unique_ptr<CpuNativeTable> table_;
 };
 

@@ -98,8 +98,8 @@ private:
     struct Native {
         explicit Native(u64 code_words)
             : entry_at(code_words),
-              entries(code_words + 1),
-              table(entry_at.data(), entries.data()) {}
+              entries(code_words + 2),
+              table(entry_at.data(), entries.data(), nullptr) {}
         std::vector<u32> entry_at;
         std::vector<rt::NativeEntry> entries;
         CpuNativeTable table;

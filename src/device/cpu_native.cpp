@@ -13,7 +13,31 @@ const codegen::LoadedImage::Symbol symbols[] = {
 #include "abi/native_calls.def"
 };
 
+typedef NativeStatus QuickStart(rt::NativeContext* n, rt::StackWord* fp, rt::StackWord* rp,
+                                u8* memory, u64 memory_size, s64 quantum)
+    __attribute__((preserve_none));
+
+// Runs quick code from n->quick.entry on. It calls itself only by way of the runtime, which uses
+// the thread's own stack: where little of that is left, it leaves at once.
+NativeStatus enter_quick(rt::NativeContext* n, rt::StackWord* fp, rt::StackWord* rp, u32) {
+    if (!rt::is_above(n->stack_limit)) {
+        n->thread[thread_pc] = n->code + n->quick.entry;
+        n->thread[thread_fp] = u32(fp - n->quick.slot_0);
+        n->thread[thread_rp] = u32(rp - n->quick.slot_0);
+        n->thread[thread_instance] = n->quick.instance;
+        return NativeStatus::yield;
+    }
+    auto* const code = reinterpret_cast<QuickStart*>(n->quick.own[n->quick.entry]);
+    return code(n, fp, rp, n->memory_base, n->memory_size, n->time.quantum);
+}
+
 }  // namespace
+
+std::shared_ptr<const NativeCode> use_quick_code(
+    std::shared_ptr<const codegen::QuickCode> code,
+    std::vector<codegen::QuickCode::Function> functions) {
+    return std::make_shared<CpuNativeCode>(std::move(code), std::move(functions));
+}
 
 Result<std::shared_ptr<const NativeCode>> CpuNativeCode::make(const codegen::Image& image,
                                                               const NativeCode* beside) {
@@ -28,15 +52,35 @@ Result<std::shared_ptr<const NativeCode>> CpuNativeCode::make(const codegen::Ima
 }
 
 void CpuNativeTable::add(const NativePart& part) {
-    for (const codegen::LoadedImage::Entry& entry :
-         static_cast<const CpuNativeCode&>(*part.code).entries()) {
-        const u32 number = last_.load(std::memory_order_relaxed) + 1;
+    const auto& code = static_cast<const CpuNativeCode&>(*part.code);
+    parts_.push_back(part);
+    for (const codegen::QuickCode::Function& function : code.quick())
+        add_quick(function, part.begin);
+    for (const codegen::LoadedImage::Entry& entry : code.entries()) {
+        const u32 number = std::max(quick_entry, last_.load(std::memory_order_relaxed)) + 1;
+        const u32 position = part.begin + entry.position;
         entries_[number] = {reinterpret_cast<rt::NativeEnter*>(entry.enter), entry.number};
         // Pairs with NativeTable::entry_of.
-        __atomic_store_n(&entry_at_[part.begin + entry.position], number, __ATOMIC_RELEASE);
+        __atomic_store_n(&entry_at_[position], number, __ATOMIC_RELEASE);
         last_.store(number, std::memory_order_relaxed);
+        // From here on quick code calls this in its place.
+        if (auto found = promoted_.find(position); found != promoted_.end())
+            __atomic_store_n(&quick_at_[position], found->second, __ATOMIC_RELEASE);
     }
-    parts_.push_back(part);
+}
+
+void CpuNativeTable::add_quick(const codegen::QuickCode::Function& function, u32 begin) {
+    entries_[quick_entry] = {&enter_quick, 0};
+    const u32 first = begin + function.entries.front().position;
+    promoted_[first] = function.promoted;
+    for (const codegen::QuickCode::Entry& entry : function.entries) {
+        const u32 position = begin + entry.position;
+        const bool has_better = entry_at_[position] != 0;
+        const u64 address = position == first && has_better ? function.promoted : entry.address;
+        __atomic_store_n(&quick_at_[position], address, __ATOMIC_RELEASE);
+        if (!has_better) __atomic_store_n(&entry_at_[position], quick_entry, __ATOMIC_RELEASE);
+    }
+    if (is_empty()) last_.store(quick_entry, std::memory_order_relaxed);
 }
 
 void CpuNativeTable::take_misses(Activity& to) {

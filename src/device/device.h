@@ -20,6 +20,7 @@
 #include "abi/system.h"
 #include "base/result.h"
 #include "codegen/codegen.h"
+#include "codegen/quick.h"
 
 namespace gpurun::device {
 
@@ -31,7 +32,9 @@ enum class Tier : u8 {
     alternate,  // both, in turns at every suspension point: to test that
     early,      // automatic, but as if machine code came after the first instructions: to test that
     partial,    // native, but every other function is interpreted where machine code comes piece by
-                // piece, and that is made as for lanes of a warp: to test both
+                // piece, and that is made as for lanes of a warp; some of those have quick code: to
+                // test all that
+    quick,      // quick code of all functions, and nothing better: to test that
 };
 
 // An image as a device has loaded it, and the position of the code that it is machine code of.
@@ -43,6 +46,10 @@ struct NativePart {
     std::shared_ptr<const NativeCode> code;
     u32 begin = 0;
 };
+// Functions of a module as quick code, for the CPU.
+std::shared_ptr<const NativeCode> use_quick_code(
+    std::shared_ptr<const codegen::QuickCode> code,
+    std::vector<codegen::QuickCode::Function> functions);
 // Does what takes long of loading an image, so that it does not then: by any thread, whatever runs
 // on the device, and whether that is still there.
 using Assembler = std::function<void(const codegen::Image& image)>;

@@ -255,6 +255,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     const bool is_early = options_.tier == device::Tier::early;
     if (options_.tier == device::Tier::partial && target == codegen::Target::host)
         return use_some(*module, code, begin);
+    if (options_.tier == device::Tier::quick) return use_quick(*module, code, begin, 0, 1);
     // What is there for the other layout is assembled while the rest is made ready.
     if (const auto other = native_device().burst_target(Layout::interleaved);
         options_.may_interleave && images->find(other, is_metered, code))
@@ -287,8 +288,31 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     return {};
 }
 
-// Makes machine code of every other function, in two pieces, as it is made for lanes of a warp.
+// Makes quick code of the functions whose number has the remainder `rest` by `of`. Machines take
+// none.
+Result<void> Store::use_quick(const wasm::Module& module, const translate::Code& code, u32 begin,
+                              u32 rest, u32 of) {
+    const bool is_host = native_target() == codegen::Target::host;
+    if (!is_host || options_.is_for_machine || !codegen::QuickCode::is_available()) return {};
+    auto quick = TRY(codegen::QuickCode::make(code.words.size()));
+    std::vector<codegen::QuickCode::Function> functions;
+    for (u32 func = module.imported_funcs; func < code.entries.size(); func++) {
+        if (func % of != rest) continue;
+        const u32 first = code.entries[func];
+        const u32 end = func + 1 < code.entries.size() ? code.entries[func + 1] : code.instantiate;
+        functions.push_back(
+            TRY(quick->add(std::span(code.words).subspan(first, end - first), first)));
+    }
+    const device::NativePart part{device::use_quick_code(quick, std::move(functions)), begin};
+    TRY(space_->use_native(part));
+    native_.push_back(part);
+    return {};
+}
+
+// Makes machine code of every other function, in two pieces, as it is made for lanes of a warp, and
+// quick code of half of the rest.
 Result<void> Store::use_some(const wasm::Module& module, const translate::Code& code, u32 begin) {
+    TRY(use_quick(module, code, begin, 2, 4));
     const auto compiler = codegen::Compiler::make(module, code, true);
     std::shared_ptr<const device::NativeCode> first;
     for (u32 rest : {1u, 3u}) {
@@ -315,7 +339,9 @@ void Store::look_for_native(std::chrono::nanoseconds ran, const device::Activity
     const codegen::Target target = native_target();
     for (LateCode& late : late_) {
         if (!late.hot) continue;
-        late.hot->saw(activity, late.begin, ran);
+        late.hot->saw(activity, late.begin, ran, [&](u32 position, std::span<u64> words) {
+            return space_->read_code(position, words);
+        });
         take_hot(late);
     }
     std::erase_if(late_, [&](const LateCode& late) {
@@ -426,6 +452,7 @@ void Store::take_hot(LateCode& late) {
             if (Result<void> used = space_->use_native(part); !used) return;
         native_.push_back(part);
     }
+    if (late.taken.functions == before) return;
     if (before == 0) facts_.interpreted += late.hot->function_count();
     facts_.functions += late.taken.functions - before;
     facts_.interpreted -= late.taken.functions - before;

@@ -270,6 +270,8 @@ private:
     void look_for_native(std::chrono::nanoseconds ran, const device::Activity& activity);
     void take_hot(LateCode& late);
     Result<void> use_some(const wasm::Module& module, const translate::Code& code, u32 begin);
+    Result<void> use_quick(const wasm::Module& module, const translate::Code& code, u32 begin,
+                           u32 rest, u32 of);
     Result<translate::Code> translate_module(const std::shared_ptr<const wasm::Module>& module);
     Result<u32> load_code(const std::shared_ptr<const wasm::Module>& module);
     Result<std::vector<u32>> add_types(const wasm::Module& module);

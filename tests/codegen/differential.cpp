@@ -337,13 +337,14 @@ private:
         for (usize i = 0; i < expected.size() && prints; i++)
             std::printf("%s: %s%s\n", what_was_called(subject, i).c_str(),
                         describe(expected[i].outcome).c_str(), expected[i].where.c_str());
-        for (Tier tier : {Tier::native, Tier::alternate, Tier::early, Tier::partial}) {
+        for (Tier tier : {Tier::native, Tier::alternate, Tier::early, Tier::partial, Tier::quick}) {
             // On a GPU the assembler would run once more for every module.
-            if ((tier == Tier::early || tier == Tier::partial) && !is_cpu) continue;
+            if (tier != Tier::native && tier != Tier::alternate && !is_cpu) continue;
             const char* name = tier == Tier::native      ? "native"
                                : tier == Tier::alternate ? "alternate"
                                : tier == Tier::early     ? "early"
-                                                         : "partial";
+                               : tier == Tier::partial   ? "partial"
+                                                         : "quick";
             auto run = Run::make(subject, tier, device, nullptr);
             if (!run) return Verdict{true, name + (": " + run.error().to_string())};
             const std::vector<Line> got = TRY((*run)->calls());

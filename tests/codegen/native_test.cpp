@@ -11,7 +11,7 @@ namespace {
 
 using device::Tier;
 
-constexpr Tier tiers[] = {Tier::interp, Tier::native, Tier::alternate, Tier::partial};
+constexpr Tier tiers[] = {Tier::interp, Tier::native, Tier::alternate, Tier::partial, Tier::quick};
 
 // What a call of "run" leaves: results or the end, where, and the fuel.
 std::string ending(const std::vector<NamedModule>& modules, engine::StoreOptions options,

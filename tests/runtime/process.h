@@ -24,6 +24,7 @@ inline device::Tier tier_under_test() {
     if (name == nullptr) return device::Tier::interp;
     if (std::string_view(name) == "early") return device::Tier::early;
     if (std::string_view(name) == "partial") return device::Tier::partial;
+    if (std::string_view(name) == "quick") return device::Tier::quick;
     return std::string_view(name) == "alternate" ? device::Tier::alternate : device::Tier::native;
 }
 

@@ -62,6 +62,7 @@ std::optional<gpurun_tier> tier_of(const std::string& name) {
     if (name == "alternate") return GPURUN_TIER_ALTERNATE;  // for tests, as are the next
     if (name == "early") return GPURUN_TIER_EARLY;
     if (name == "partial") return GPURUN_TIER_PARTIAL;
+    if (name == "quick") return GPURUN_TIER_QUICK;
     return std::nullopt;
 }
 

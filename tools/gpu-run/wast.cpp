@@ -17,6 +17,7 @@ engine::ScriptReport run_script(const std::string& file, device::Device& device,
     if (run.tier == "alternate") options.tier = device::Tier::alternate;
     if (run.tier == "early") options.tier = device::Tier::early;
     if (run.tier == "partial") options.tier = device::Tier::partial;
+    if (run.tier == "quick") options.tier = device::Tier::quick;
     if (run.tier == "auto") options.tier = device::Tier::automatic;
     options.say = [](const std::string& message) { print(message + "\n"); };
     auto unreadable = [](const Error& error) {

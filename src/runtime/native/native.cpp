@@ -23,10 +23,35 @@ void load_memory(NativeContext& n) {
     set_memory(n, r);
 }
 
+// Quick code's part of the context, on platforms that have any: what is there for a run, what
+// changes with the instance, where it is entered, and the record from which it returns to
+// run_callee().
+[[maybe_unused]] void begin_quick(QuickContext<true>& quick, const QuickTable<true>& table,
+                                  const Process& p) {
+    quick.at = table.at;
+    quick.slot_0 = p.stack - p.stack_begin;
+    quick.floor = nullptr;
+}
+[[maybe_unused]] void begin_quick(QuickContext<false>&, const QuickTable<false>&, const Process&) {}
+[[maybe_unused]] void use_instance(QuickContext<true>& quick, const NativeContext& n) {
+    quick.own = quick.at != nullptr ? quick.at + n.code : nullptr;
+    quick.instance = index_of(n.process->words, n.instance);
+}
+[[maybe_unused]] void use_instance(QuickContext<false>&, const NativeContext&) {}
+[[maybe_unused]] void set_entry(QuickContext<true>& quick, u32 position) { quick.entry = position; }
+[[maybe_unused]] void set_entry(QuickContext<false>&, u32) {}
+[[maybe_unused]] StackWord* set_floor(QuickContext<true>& quick, StackWord* floor) {
+    StackWord* const before = quick.floor;
+    quick.floor = floor;
+    return before;
+}
+[[maybe_unused]] StackWord* set_floor(QuickContext<false>&, StackWord*) { return nullptr; }
+
 void use_instance(NativeContext& n, u32* instance) {
     n.instance = instance;
     n.code = module_of(*n.process, instance).code;
     load_memory(n);
+    use_instance(n.quick, n);
 }
 
 // The thread's words, as the interpreter leaves them.
@@ -140,7 +165,10 @@ NativeStatus call_system(NativeContext& n, InstanceOfIt instance_of_it, u32 entr
     for (;;) {
         if (const u32 entry = n.table->entry_of(pc); entry != 0) {
             if (instance != n.instance) use_instance(n, instance);
+            set_entry(n.quick, pc - n.code);
+            StackWord* const floor = set_floor(n.quick, rp.first);
             status = enter_native(*n.table, entry, &n, fp.first, rp.first);
+            set_floor(n.quick, floor);
         } else if (is_system(*n.process, pc)) {
             status = call_system(n, [&] { return instance; }, pc, fp, rp);
             if (n.instance == caller) return status;  // with the memory that it had
@@ -271,11 +299,13 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
     n.calls = native_calls;
     n.stack_limit = stack_limit;
     n.dirty_shift = p.dirty_shift;
+    begin_quick(n.quick, table.quick, p);
     Slots fp, rp;
     if (known != nullptr) {
         n.instance = known->instance;
         n.code = module_of(p, n.instance).code;
         set_memory(n, *known);
+        use_instance(n.quick, n);
         fp = known->fp;
         rp = known->rp;
     } else {
@@ -283,6 +313,7 @@ ThreadState run_entry(const Process& p, const NativeTable& table, u32* thread, u
         fp = slots_at(p, word(thread, thread_fp));
         rp = slots_at(p, word(thread, thread_rp));
     }
+    set_entry(n.quick, (known != nullptr ? known->pc : word(thread, thread_pc)) - n.code);
     const NativeStatus status = enter_native(table, entry, &n, fp.first, rp.first);
     word(thread, thread_dirty) |= pieces_are_kept ? n.dirty : ~u32{0};
     if (alternates)

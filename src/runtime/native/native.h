@@ -26,6 +26,27 @@ private:
     static constexpr u32 turn_cycles = 500;  // of a tier that takes turns with the other
 };
 
+// Quick code (codegen/quick.h), which only platforms have whose interpreter sees entries: where it
+// is, and what it has at hand beside the rest of its context.
+template <bool has_quick_code>
+struct QuickTable {};
+template <>
+struct QuickTable<true> {
+    const u64* at = nullptr;  // addresses by position of the code, or 0; null: there is none at all
+};
+template <bool has_quick_code>
+struct QuickContext {};
+template <>
+struct QuickContext<true> {
+    StackWord* slot_0;    // of index 0 among the words
+    StackWord* floor;     // a callee whose caller's record is there returns to the runtime
+    const u64* at;        // as in QuickTable
+    const u64* own;       // the same from the first position of the module on
+    u32 instance;         // index of the current one
+    NativeStatus status;  // of leaving
+    u32 entry;            // where it is entered; relative to the module's first position
+};
+
 struct NativeContext;
 using NativeEnter = NativeStatus(NativeContext* n, StackWord* fp, StackWord* rp, u32 number);
 
@@ -45,6 +66,7 @@ struct NativeTable {
     const u32* entry_at;         // position -> number in `entries`, or 0
     const NativeEntry* entries;  // the first is unused
     NativeMisses* misses;        // null: nobody wants to know
+    [[no_unique_address]] QuickTable<interpreter_sees_entries> quick;
 
     NativeTable(const u32* at, const NativeEntry* all, NativeMisses* missed)
         : entry_at(at), entries(all), misses(missed) {}
@@ -84,6 +106,8 @@ struct NativeContext {
 
     u32 tail_pc;  // the function that `tail` asks for
     u32* tail_instance;
+
+    [[no_unique_address]] QuickContext<interpreter_sees_entries> quick;
 };
 
 // Runs a thread like run() of interp.h, natively where `table` has entries. `stack_limit`: how far
