@@ -10,6 +10,7 @@
 #include "base/phases.h"
 #include "base/threads.h"
 #include "engine/beside.h"
+#include "translate/print.h"
 
 namespace gpurun::engine {
 namespace {
@@ -22,6 +23,8 @@ constexpr u64 microsecond = 1000, millisecond = 1'000'000;
 constexpr u64 compile_patience = 3 * millisecond, compile_patience_for_word = 20 * microsecond;
 // A piece that is there is linked once the interpreter spent as much on it as linking takes.
 constexpr u64 link_patience = millisecond, link_patience_for_byte = 4;
+// Quick code is made of so much at a time, in some hundred microseconds.
+constexpr u64 most_quick_words = 4'000;
 // What it takes to leave machine code for a function that has none, and to come back.
 constexpr u64 miss_cost = microsecond;
 // Functions that are hot at the same time become one piece, in which they call each other directly.
@@ -51,7 +54,8 @@ HotCode::HotCode(std::shared_ptr<const wasm::Module> module, std::string name,
       keep_(std::move(keep)),
       code_begins_(code.entries),
       code_end_(code.instantiate),
-      functions_(module_->funcs.size()) {
+      functions_(module_->funcs.size()),
+      has_quick_(codegen::QuickCode::is_available()) {
     for (codegen::Image::Piece& piece : begun.pieces) add(std::move(piece));
     kept_ = pieces_.size();
     last_save_ = std::chrono::steady_clock::now();
@@ -83,7 +87,8 @@ void HotCode::add(codegen::Image::Piece piece) {
         made.heat += function.heat;
     }
     for (u32 func : piece.functions)
-        functions_[func] = {functions_[func].heat, u32(pieces_.size()), State::compiled};
+        functions_[func] = {functions_[func].heat, u32(pieces_.size()), State::compiled,
+                            functions_[func].is_quick};
     made.image.all_functions = u32(functions_.size());
     made.image.functions = u32(piece.functions.size());
     made.image.pieces.push_back(std::move(piece));
@@ -101,17 +106,59 @@ void HotCode::heat(u32 func, u64 time) {
         piece.heat >= link_patience + piece.image.pieces[0].object.size() * link_patience_for_byte;
 }
 
-void HotCode::saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran) {
+// Makes quick code of one function, and returns those that it calls.
+Result<std::vector<u32>> HotCode::add_quick(u32 func, u32 begin, const ReadCode& read) {
+    if (!quick_) quick_ = TRY(codegen::QuickCode::make(code_end_));
+    std::vector<u64> words(words_of(func));
+    TRY(read(begin + code_begins_[func], words));
+    new_quick_.push_back(TRY(quick_->add(words, code_begins_[func])));
+    std::vector<u32> callees;
+    for (u32 at = 0; at < words.size(); at += translate::code_size(words[at])) {
+        if (CodeOp(op_of(words[at])) != CodeOp::call) continue;
+        if (auto callee = function_at(code_begins_[func] + at + imm_of(words[at])))
+            callees.push_back(*callee);
+    }
+    return callees;
+}
+
+// Makes quick code of a function and of those that it calls, with the lock held: up to so much that
+// nobody notices. What cannot be made stays interpreted.
+void HotCode::make_quick(u32 func, u32 begin, const ReadCode& read) {
+    PhaseTimer timer(Phase::compile);
+    std::vector<u32> wanted = {func};
+    u64 words = 0;
+    for (usize i = 0; i < wanted.size() && words < most_quick_words && has_quick_; i++) {
+        Function& function = functions_[wanted[i]];
+        if (std::exchange(function.is_quick, true)) continue;
+        if (function.state == State::compiled && pieces_[function.piece].is_loaded) continue;
+        words += words_of(wanted[i]);
+        auto callees = guarded([&] { return add_quick(wanted[i], begin, read); });
+        if (callees)
+            wanted.insert(wanted.end(), callees->begin(), callees->end());
+        else
+            has_quick_ = false;
+    }
+}
+
+void HotCode::take_quick() {
+    if (new_quick_.empty()) return;
+    loaded_.push_back({device::use_quick_code(quick_, std::exchange(new_quick_, {})), 0});
+}
+
+void HotCode::saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran,
+                  const ReadCode& read) {
     // A thread that compiles may have the lock and no core to go on with: this one does not wait.
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     std::optional<u32> here;
     if (activity.position >= begin) here = function_at(activity.position - begin);
     if (here) heat(*here, u64(ran.count()));
+    if (here) make_quick(*here, begin, read);
     for (u32 callee : activity.missed) {
         const auto func = callee >= begin ? function_at(callee - begin) : std::nullopt;
         if (!func) continue;
         heat(*func, activity.misses * miss_cost / activity.missed.size());
+        make_quick(*func, begin, read);
     }
     begin_work();
 }
@@ -124,24 +171,27 @@ void HotCode::want_all() {
 bool HotCode::take(device::Device& device, Taken& taken) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
+    take_quick();
     for (Piece& piece : pieces_) {
         if (!piece.is_wanted || std::exchange(piece.is_loaded, true)) continue;
         PhaseTimer timer(Phase::link);
-        auto made = loaded_.empty() ? device.load_native(piece.image, codegen::Target::host)
-                                    : device.load_beside(*loaded_.front(), piece.image);
+        auto made = first_image_ ? device.load_beside(*first_image_, piece.image)
+                                 : device.load_native(piece.image, codegen::Target::host);
         if (!made) {
             if (!std::exchange(has_failed_, true))
                 note(name_ +
                      ": interpreted, its machine code cannot be used: " + made.error().to_string());
             continue;
         }
-        loaded_.push_back(std::move(*made));
-        loaded_functions_.push_back(piece.image.functions);
+        if (!first_image_) first_image_ = *made;
+        loaded_.push_back({std::move(*made), piece.image.functions});
     }
     if (taken.count == loaded_.size()) return false;
-    taken.parts.assign(loaded_.begin() + s64(taken.count), loaded_.end());
-    for (; taken.count < loaded_.size(); taken.count++)
-        taken.functions += loaded_functions_[taken.count];
+    taken.parts.clear();
+    for (; taken.count < loaded_.size(); taken.count++) {
+        taken.parts.push_back(loaded_[taken.count].code);
+        taken.functions += loaded_[taken.count].functions;
+    }
     return true;
 }
 

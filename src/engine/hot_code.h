@@ -1,6 +1,7 @@
-// Machine code of a module for the CPU, function by function: threads beside the runs compile what
-// carries their time, and the runs take over what is there and worth linking. The rest stays
-// interpreted. All that was compiled is kept in the cache, whenever the runs end.
+// Machine code of a module for the CPU, function by function: what a run is seen in becomes quick
+// code at once; threads beside the runs compile what carries their time, and the runs take over
+// what is there and worth linking. The rest stays interpreted. All that was compiled is kept in the
+// cache, whenever the runs end.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "codegen/quick.h"
 #include "device/device.h"
 
 namespace gpurun::engine {
@@ -29,16 +31,19 @@ public:
             const translate::Code& code, bool is_metered, codegen::Image begun, ImageSource from,
             Keep keep);
 
-    // Takes down what threads did in the time `ran`, and begins to compile what is worth it.
-    // `begin` is where the module's code lies.
-    void saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran);
+    // Reads words of the code memory that the run has, from a position on.
+    using ReadCode = std::function<Result<void>(u32 position, std::span<u64> words)>;
+    // Takes down what threads did in the time `ran`, makes quick code of where they were, and
+    // begins to compile what is worth it. `begin` is where the module's code lies.
+    void saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran,
+             const ReadCode& read);
     // Has everything loaded that was compiled, whether it is hot or not.
     void want_all();
     // What of the machine code a run has.
     struct Taken {
         std::vector<std::shared_ptr<const device::NativeCode>> parts;  // the new ones
         usize count = 0;                                               // of all
-        u32 functions = 0;                                             // of all
+        u32 functions = 0;                                             // of all, less quick code
     };
     // Loads what is worth it, unless another run has, and adds to what a run has taken before.
     // Returns true if there is more than before.
@@ -58,11 +63,16 @@ private:
         u64 heat = 0;          // nanoseconds
         bool is_wanted = false, is_loaded = false;
     };
+    struct Loaded {
+        std::shared_ptr<const device::NativeCode> code;
+        u32 functions;  // 0: quick code
+    };
     enum class State : u8 { cold, begun, compiled, refused };
     struct Function {
         u64 heat = 0;  // nanoseconds that it was seen to run, interpreted
         u32 piece = 0;
         State state = State::cold;
+        bool is_quick = false;
     };
     struct Compilation;
 
@@ -70,6 +80,9 @@ private:
     std::optional<u32> function_at(u32 position) const;
     u64 patience(u32 func) const;
     void heat(u32 func, u64 time);
+    void make_quick(u32 func, u32 begin, const ReadCode& read);
+    Result<std::vector<u32>> add_quick(u32 func, u32 begin, const ReadCode& read);
+    void take_quick();
     void add(codegen::Image::Piece piece);
     std::vector<u32> choose();
     void work();
@@ -92,9 +105,12 @@ private:
     std::mutex mutex_;
     std::vector<Function> functions_;
     std::vector<Piece> pieces_;
-    std::vector<std::shared_ptr<const device::NativeCode>> loaded_;
-    std::vector<u32> loaded_functions_;  // of each of these
-    bool has_hot_ = false;               // some that nobody compiles yet may be hot
+    std::vector<Loaded> loaded_;
+    std::shared_ptr<const device::NativeCode> first_image_;  // of these
+    std::shared_ptr<codegen::QuickCode> quick_;
+    std::vector<codegen::QuickCode::Function> new_quick_;  // that nobody has taken
+    bool has_quick_;                                       // or may have
+    bool has_hot_ = false;  // some that nobody compiles yet may be hot
     std::unique_ptr<Compilation> compilation_;
     std::chrono::steady_clock::time_point last_save_;
     codegen::Image::Times seconds_;
