@@ -78,7 +78,7 @@ public:
     static Result<NativeRoom> make(u64 code_words) {
         Reservation entry_at =
             TRY(Reservation::make(code_words * sizeof(u32), "entries of machine code"));
-        // The first is unused, the second that of all quick code.
+        // The first is none, the second that of all quick code.
         Reservation entries =
             TRY(Reservation::make(code_words ? (code_words + 2) * sizeof(rt::NativeEntry) : 0,
                                   "entries of machine code"));

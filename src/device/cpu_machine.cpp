@@ -99,9 +99,11 @@ private:
         explicit Native(u64 code_words)
             : entry_at(code_words),
               entries(code_words + 2),
-              table(entry_at.data(), entries.data(), nullptr) {}
+              quick_at(code_words),
+              table(entry_at.data(), entries.data(), quick_at.data()) {}
         std::vector<u32> entry_at;
         std::vector<rt::NativeEntry> entries;
+        std::vector<u64> quick_at;
         CpuNativeTable table;
     };
 

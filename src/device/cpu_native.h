@@ -39,14 +39,12 @@ public:
     // All have zeros for every position of the code, take memory only where they are used, and
     // outlive this.
     CpuNativeTable(u32* entry_at, rt::NativeEntry* entries, u64* quick_at)
-        : entry_at_(entry_at), entries_(entries), quick_at_(quick_at) {}
+        : entry_at_(entry_at), entries_(entries), quick_at_(quick_at) {
+        if (entries) entries[0].enter = reinterpret_cast<rt::NativeEnter*>(quick_at);
+    }
     void add(const NativePart& part);
     bool is_empty() const { return last_.load(std::memory_order_relaxed) == 0; }
-    rt::NativeTable table() const {
-        rt::NativeTable table(entry_at_, entries_, &misses_);
-        table.quick.at = quick_at_;
-        return table;
-    }
+    rt::NativeTable table() const { return {entry_at_, entries_, &misses_}; }
     // Takes down the misses since the last time, by one thread at a time.
     void take_misses(Activity& to);
 
@@ -57,7 +55,7 @@ private:
     void add_quick(const codegen::QuickCode::Function& function, u32 begin);
 
     u32* entry_at_;
-    rt::NativeEntry* entries_;  // the first is unused
+    rt::NativeEntry* entries_;  // the first is none
     u64* quick_at_;
     std::unordered_map<u32, u64> promoted_;  // by position: QuickCode::Function::promoted
     std::atomic<u32> last_ = 0;

@@ -97,8 +97,7 @@ void append(BurstOutcome& all, const BurstOutcome& range) {
     if (seconds > 0) all.busy = (all.busy * all.seconds + range.busy * range.seconds) / seconds;
     all.seconds = seconds;
     all.kernel_seconds += range.kernel_seconds;
-    if (range.stop_seconds)
-        all.stop_seconds = all.stop_seconds.value_or(0) + *range.stop_seconds;
+    if (range.stop_seconds) all.stop_seconds = all.stop_seconds.value_or(0) + *range.stop_seconds;
     all.slots = std::max(all.slots, range.slots);
     all.launches += range.launches;
     all.has_outgrown |= range.has_outgrown;
@@ -134,7 +133,8 @@ BurstRanges::BurstRanges(device::Device& device, std::span<const Job> jobs, bool
     trial_.emplace(all, u64(info.multiprocessors) * info.block_lanes, info.lanes, recall(),
                    may_split);
     choice_.rates = trial_->rates();
-    if (const auto chosen = trial_->chosen()) choice_ = {*chosen, Reason::remembered, choice_.rates};
+    if (const auto chosen = trial_->chosen())
+        choice_ = {*chosen, Reason::remembered, choice_.rates};
 }
 
 Result<BurstOutcome> BurstRanges::run(std::span<Burst> bursts, Stores stores,

@@ -82,9 +82,7 @@ public:
         return is_over_ || all_ < least_ ? std::nullopt : rates_.faster();
     }
     // Returns true if ranges of a burst that has begun would be tried with so many processes left.
-    bool wants_ranges(u64 left) const {
-        return is_open() && splits_ && trial_size(left) != 0;
-    }
+    bool wants_ranges(u64 left) const { return is_open() && splits_ && trial_size(left) != 0; }
     // Returns true if it would be good to have both layouts, for this burst or a later one.
     bool is_open() const { return !is_over_ && all_ >= least_ && !rates_.faster(); }
     const LayoutRates& rates() const { return rates_; }

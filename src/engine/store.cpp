@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/notes.h"
 #include "base/phases.h"
+#include "base/threads.h"
 #include "codegen/demangle.h"
 #include "engine/system_module.h"
 #include "wasm/source_line.h"
@@ -270,9 +271,15 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     }
     if (!is_early && target == codegen::Target::host && native_device().takes_late_native()) {
         LateCode& late = late_.emplace_back(images, begin, images->hot(is_metered, code));
+        if (!options_.is_for_machine) {
+            take_hot(late);
+            return {};
+        }
         // A machine takes no more later than it begins with.
-        if (options_.is_for_machine) late.hot->want_all();
+        late.hot->want_all();
         take_hot(late);
+        // Without quick code it is interpreted.
+        (void)guarded([&] { return use_quick(*module, code, begin, 0, 1); });
         return {};
     }
     auto found = is_early ? nullptr : images->find(target, is_metered, code);
@@ -288,12 +295,11 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     return {};
 }
 
-// Makes quick code of the functions whose number has the remainder `rest` by `of`. Machines take
-// none.
+// Makes quick code of the functions whose number has the remainder `rest` by `of`.
 Result<void> Store::use_quick(const wasm::Module& module, const translate::Code& code, u32 begin,
                               u32 rest, u32 of) {
     const bool is_host = native_target() == codegen::Target::host;
-    if (!is_host || options_.is_for_machine || !codegen::QuickCode::is_available()) return {};
+    if (!is_host || !codegen::QuickCode::is_available()) return {};
     auto quick = TRY(codegen::QuickCode::make(code.words.size()));
     std::vector<codegen::QuickCode::Function> functions;
     for (u32 func = module.imported_funcs; func < code.entries.size(); func++) {

@@ -34,6 +34,9 @@ template <>
 struct QuickTable<true> {
     const u64* at = nullptr;  // addresses by position of the code, or 0; null: there is none at all
 };
+struct NativeEntry;
+inline void find_quick(QuickTable<false>&, const NativeEntry*) {}
+inline void find_quick(QuickTable<true>& quick, const NativeEntry* entries);
 template <bool has_quick_code>
 struct QuickContext {};
 template <>
@@ -55,6 +58,10 @@ struct NativeEntry {
     NativeEnter* enter;
     u32 number;
 };
+// The first of all entries is none: where there may be quick code it says where that is.
+inline void find_quick(QuickTable<true>& quick, const NativeEntry* entries) {
+    if (entries != nullptr) quick.at = reinterpret_cast<const u64*>(entries->enter);
+}
 // Functions for which machine code had to leave, since they have none: where they begin, the latest
 // of them. Threads that write at once may lose some.
 struct NativeMisses {
@@ -64,16 +71,20 @@ struct NativeMisses {
 };
 struct NativeTable {
     const u32* entry_at;         // position -> number in `entries`, or 0
-    const NativeEntry* entries;  // the first is unused
+    const NativeEntry* entries;  // the first is none
     NativeMisses* misses;        // null: nobody wants to know
     [[no_unique_address]] QuickTable<interpreter_sees_entries> quick;
 
     NativeTable(const u32* at, const NativeEntry* all, NativeMisses* missed)
-        : entry_at(at), entries(all), misses(missed) {}
+        : entry_at(at), entries(all), misses(missed) {
+        find_quick(quick, entries);
+    }
     explicit NativeTable(const NativeEntries& given)
         : entry_at(reinterpret_cast<const u32*>(given.entry_at)),
           entries(reinterpret_cast<const NativeEntry*>(given.entries)),
-          misses(nullptr) {}
+          misses(nullptr) {
+        find_quick(quick, entries);
+    }
     u32 entry_of(u32 position) const { return load_entry(&entry_at[position]); }
 };
 inline NativeStatus enter_native(const NativeTable& table, u32 entry, NativeContext* n,
