@@ -70,7 +70,7 @@ void CpuNativeTable::add(const NativePart& part) {
 }
 
 void CpuNativeTable::add_quick(const codegen::QuickCode::Function& function, u32 begin) {
-    entries_[quick_entry] = {&enter_quick, 0};
+    if (promoted_.empty()) entries_[quick_entry] = {&enter_quick, 0};
     const u32 first = begin + function.entries.front().position;
     promoted_[first] = function.promoted;
     for (const codegen::QuickCode::Entry& entry : function.entries) {
