@@ -184,9 +184,12 @@ public:
         known_[native_table_name] = llvm::orc::ExecutorAddr::fromPtr(functions_.data());
     }
 
+    // (The form of deallocate() that returns an error allocates in code of ours, which may throw.)
     ~HostImage() override {
-        if (llvm::Error e = memory_.deallocate(std::move(linked_)))
-            llvm::consumeError(std::move(e));
+        in_llvm([&] {
+            memory_.deallocate(std::move(linked_),
+                               [](llvm::Error e) { llvm::consumeError(std::move(e)); });
+        });
     }
 
     Result<std::vector<Entry>> add(const Image::Piece& piece) override {
