@@ -263,6 +263,34 @@ TEST(Stop, LeavesAResult) {
     EXPECT_GT(rounds, 1u);
 }
 
+// A fill looks at the request several times, also where the interpreter does it beside machine
+// code.
+TEST(Stop, IsSeenWithinLongOperations) {
+    constexpr u64 bytes = u64{256} << 20, least_looks = bytes / (u64{8} << 20);
+    engine::StoreOptions options = small_options();
+    options.memory_bytes = options.all_memory_bytes = bytes;
+    for (device::Tier tier : {device::Tier::interp, device::Tier::native, device::Tier::partial}) {
+        options.tier = tier;
+        const std::string fill =
+            "(memory.fill (i32.const 0) (i32.const 1) (i32.const " + std::to_string(bytes) + "))";
+        auto process =
+            Process::make("(memory " + std::to_string(bytes >> 16) + ") (func (export \"one\") " +
+                              fill + ") (func (export \"other\") " + fill + ")",
+                          options);
+        ASSERT_TRUE(process.ok()) << process.error().to_string();
+        const std::atomic<bool> stop = true;
+        for (const char* name : {"one", "other"}) {
+            ASSERT_TRUE(process->store().begin_call(process->func(name), {}).ok());
+            u64 looks = 0;
+            while (process->store()
+                       .resume(process->func(name), {.stop = &stop, .deadline = {}})
+                       ->kind == Kind::stopped)
+                looks++;
+            EXPECT_GE(looks, least_looks) << int(tier) << ", " << name;
+        }
+    }
+}
+
 TEST(Wait, TimesOut) {
     auto process =
         Process::make(R"((memory 1 1 shared) (func (export "run") (param i64) (result i32)
