@@ -61,6 +61,12 @@ public:
     ~Reservation() {
         if (p_) munmap(p_, size_);
     }
+    // Has the system use large pages for all but the beginning, where it has them: gigabytes are
+    // then taken and freed in a small part of the time. Most guests touch the beginning alone.
+    void prefer_large_pages() const {
+        constexpr u64 beginning = u64{32} << 20;
+        if (size_ > beginning) madvise(as<u8>() + beginning, size_ - beginning, MADV_HUGEPAGE);
+    }
     template <class T>
     T* as() const {
         return static_cast<T*>(p_);
@@ -456,6 +462,7 @@ private:
                 TRY(Reservation::make(layout_.words.size() * sizeof(u32), "stack and heap"));
             Reservation bytes =
                 TRY(Reservation::make(std::max<u64>(layout_.bytes_per_process, 1), "memories"));
+            bytes.prefer_large_pages();
             turns_.emplace_back(Slot(burst_, layout_, native_, std::move(words), std::move(bytes)));
             free = std::prev(turns_.end());
         }
@@ -557,6 +564,7 @@ public:
     std::function<void()> kernel_assembler(Mode, Layout) const override { return {}; }
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override {
         Reservation memory = TRY(Reservation::make(size, "files and streams"));
+        memory.prefer_large_pages();
         return std::unique_ptr<SystemMemory>(new CpuSystem(std::move(memory), size));
     }
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
@@ -654,6 +662,7 @@ Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes) {
     Reservation words = TRY(Reservation::make(sizes.words * sizeof(u32), "stack and heap"));
     // One byte at least, so that memories have an address even where there are none.
     Reservation bytes = TRY(Reservation::make(std::max<u64>(sizes.bytes, 1), "memories"));
+    bytes.prefer_large_pages();
     return std::unique_ptr<Space>(new CpuSpace(std::move(code), std::move(native), std::move(words),
                                                std::move(bytes), sizes));
 }
