@@ -73,7 +73,7 @@ struct gpurun_result {
     std::vector<Process> processes;
     std::set<std::string> messages;
     std::string bytes;
-    gpurun::api::Spill::Packed spilled;  // what is not in there
+    gpurun::api::Spill::Mapped spilled;  // what is not in there
     std::vector<gpurun_value> values;
     std::unordered_map<gpurun::u32, std::vector<gpurun::engine::Frame>> frames;
     std::unordered_map<gpurun::u32, Files> files;

@@ -226,12 +226,11 @@ std::unique_ptr<gpurun_result> result_of(gpurun_machine& machine, const ProcessE
         std::lock_guard lock(captured->mutex);
         api::collect_output(stream, captured->bytes[stream - 1], 0, *result);
     }
-    Result<api::Spill::Packed> spilled = machine.spill.take(ended.request, machine.stop.get());
+    Result<api::Spill::Mapped> spilled = machine.spill.take(ended.request);
     if (spilled)
         result->spilled = std::move(*spilled);
     else
         result->output_problem = spilled.error().to_string();
-    if (!result->spilled.is_whole) result->output_problem = api::Spill::cut_short;
     return result;
 }
 

@@ -81,13 +81,11 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
         result.keeper = report;
     }
     const auto& problem = report->output_problem(job);
-    Result<api::Spill::Packed> packed =
-        spill.pack([&](u32 process, int stream) { return report->stream(process, stream, job); },
-                   run.stop.get());
-    if (packed) result.spilled = std::move(*packed);
-    if (!result.spilled.is_whole) result.output_problem = api::Spill::cut_short;
-    if (problem || !packed)
-        result.output_problem = (problem ? *problem : packed.error()).to_string();
+    Result<api::Spill::Mapped> spilled = spill.map_all(
+        [&](u32 process, int stream) { return report->stream(process, stream, job); });
+    if (spilled) result.spilled = std::move(*spilled);
+    if (problem || !spilled)
+        result.output_problem = (problem ? *problem : spilled.error()).to_string();
     bool is_wanted = true;
     for (u32 i = 0; i < processes; i++) {
         api::collect(report->of(i, job), was_stopped, i, result);

@@ -1,4 +1,4 @@
-// Writes and maps files that nobody else can see.
+// Writes and maps a file that nobody else can see.
 #include "api/spill.h"
 
 #include <fcntl.h>
@@ -18,10 +18,8 @@
 namespace gpurun::api {
 namespace {
 
-using std::chrono::steady_clock;
-
-// How long output is still read once somebody wants to stop.
-constexpr std::chrono::milliseconds patience(100);
+// The unit of extents, and the size of a stream's first one; a multiple of any page.
+constexpr u64 extent_unit = u64{1} << 20;
 // Room that is left to others on the disk.
 constexpr u64 kept_free = u64{256} << 20;
 
@@ -65,24 +63,68 @@ Result<void> check_room(int file, u64 size) {
     return problem_of("cannot keep output of processes");
 }
 
-struct Mapping {
-    void* at;
-    u64 size;
-    Mapping(void* begin, u64 bytes) : at(begin), size(bytes) {}
-    Mapping(Mapping&& other) noexcept : at(std::exchange(other.at, nullptr)), size(other.size) {}
+class Mapping {
+public:
+    static Result<Mapping> make(u64 size, int flags, int file) {
+        void* at = mmap(nullptr, size, file < 0 ? PROT_NONE : PROT_READ, flags, file, 0);
+        if (at == MAP_FAILED) return problem_of("cannot map what processes wrote");
+        return Mapping(at, size);
+    }
+    // Maps a stream's extents one behind the other.
+    static Result<Mapping> of_extents(int file, std::span<const Spill::Extent> extents) {
+        u64 size = 0;
+        for (const Spill::Extent& extent : extents) size += extent.size;
+        Mapping all = TRY(make(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
+        char* at = all.begin();
+        for (const Spill::Extent& extent : extents) {
+            if (mmap(at, extent.size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, off_t(extent.at)) ==
+                MAP_FAILED)
+                return problem_of("cannot map what processes wrote");
+            at += extent.size;
+        }
+        return all;
+    }
+    Mapping(Mapping&& other) noexcept
+        : at_(std::exchange(other.at_, nullptr)), size_(other.size_) {}
+    Mapping& operator=(Mapping&&) = delete;
     ~Mapping() {
-        if (at) munmap(at, size);
+        if (at_) munmap(at_, size_);
+    }
+    char* begin() const { return static_cast<char*>(at_); }
+
+private:
+    Mapping(void* begin, u64 bytes) : at_(begin), size_(bytes) {}
+    void* at_;
+    u64 size_;
+};
+
+// What a result points into.
+struct Kept {
+    std::vector<Mapping> mappings;
+    std::shared_ptr<Spill::File> whole;  // the file, if all of it is here
+    // Extents that nobody uses once these are gone, if the file is still written to then.
+    std::vector<Spill::Extent> extents;
+    std::weak_ptr<Spill::File> file;
+
+    ~Kept() {
+        mappings.clear();
+        const std::shared_ptr<Spill::File> still = file.lock();
+        if (!still) return;
+        for (const Spill::Extent& extent : extents)
+            fallocate(still->number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(extent.at),
+                      off_t(extent.size));
     }
 };
 
-struct Closed {
-    int file;
-    ~Closed() { close(file); }
-};
+bool is_in_one_place(std::span<const Spill::Extent> extents) {
+    for (usize i = 1; i < extents.size(); i++)
+        if (extents[i].at != extents[i - 1].at + extents[i - 1].size) return false;
+    return true;
+}
 
 }  // namespace
 
-void Spill::Packed::unload(u32 process) const {
+void Spill::Mapped::unload(u32 process) const {
     const u64 page = u64(sysconf(_SC_PAGESIZE));
     for (int stream : {1, 2}) {
         auto found = streams.find(key(process, stream));
@@ -94,96 +136,94 @@ void Spill::Packed::unload(u32 process) const {
     }
 }
 
-Spill::~Spill() {
-    if (file_ >= 0) close(file_);
+Spill::File::~File() {
+    if (number >= 0) close(number);
+}
+
+Result<void> Spill::add_extent(Stream& stream, u64 size) {
+    size = std::max(stream.room, (size + extent_unit) / extent_unit * extent_unit);
+    if (ftruncate(file_->number, off_t(end_ + size)) != 0)
+        return problem_of("cannot keep output of processes");
+    stream.extents.push_back({end_, size});
+    stream.room += size;
+    end_ += size;
+    return {};
 }
 
 Result<void> Spill::append(u32 process, int stream, std::string_view bytes) {
     std::lock_guard lock(mutex_);
-    if (file_ < 0) file_ = TRY(open_unnamed());
-    TRY(check_room(file_, bytes.size()));
-    TRY(write_at(file_, end_, bytes.data(), bytes.size()));
-    pieces_[key(process, stream)].push_back({end_, bytes.size()});
-    end_ += bytes.size();
+    if (!file_) {
+        auto made = std::make_shared<File>();
+        made->number = TRY(open_unnamed());
+        file_ = std::move(made);
+    }
+    TRY(check_room(file_->number, bytes.size()));
+    Stream& to = streams_[key(process, stream)];
+    if (to.size + bytes.size() >= to.room) TRY(add_extent(to, bytes.size()));
+    u64 begin = 0, at = to.size;  // of an extent and of what is written next, in the stream
+    for (const Extent& extent : to.extents) {
+        const u64 count =
+            at < begin + extent.size ? std::min<u64>(begin + extent.size - at, bytes.size()) : 0;
+        TRY(write_at(file_->number, extent.at + (at - begin), bytes.data(), count));
+        bytes.remove_prefix(count);
+        at += count;
+        begin += extent.size;
+    }
+    to.size = at;
     return {};
 }
 
 bool Spill::holds(u32 process, int stream) const {
     std::lock_guard lock(mutex_);
-    return pieces_.contains(key(process, stream));
+    return streams_.contains(key(process, stream));
 }
 
 std::vector<u64> Spill::keys() const {
     std::lock_guard lock(mutex_);
     std::vector<u64> all;
-    for (const auto& [key, pieces] : pieces_) all.push_back(key);
+    for (const auto& [key, stream] : streams_) all.push_back(key);
     std::ranges::sort(all);
     return all;
 }
 
-Result<Spill::Packed> Spill::pack(const std::atomic<bool>* stop) {
-    std::vector<Stream> all;
-    for (u64 key : keys()) all.emplace_back(key, std::move(pieces_[key]));
-    return put_together(all, stop);
-}
-
-Result<Spill::Packed> Spill::take(u32 process, const std::atomic<bool>* stop) {
-    std::vector<Stream> taken;
-    {
-        std::lock_guard lock(mutex_);
-        for (int stream : {1, 2})
-            if (auto found = pieces_.extract(key(process, stream)))
-                taken.emplace_back(key(0, stream), std::move(found.mapped()));
-    }
-    Result<Packed> packed = put_together(taken, stop);
-    // Whoever runs on has the room, where the file system can give it back.
-    for (const auto& [key, pieces] : taken)
-        for (const Piece& piece : pieces)
-            fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(piece.at),
-                      off_t(piece.size));
-    return packed;
-}
-
-Result<Spill::Packed> Spill::put_together(const std::vector<Stream>& streams,
-                                          const std::atomic<bool>* stop) {
-    Packed packed;
-    if (streams.empty()) return packed;
-    const int to = TRY(open_unnamed());
-    const Closed closed{to};
-    std::vector<char> buffer(1 << 20);
-    u64 size = 0;
-    auto copy = [&](const Piece& piece) -> Result<void> {
-        for (u64 done = 0; done < piece.size;) {
-            if (!give_up_ && stop && *stop) give_up_ = steady_clock::now() + patience;
-            if (give_up_ && steady_clock::now() > *give_up_) packed.is_whole = false;
-            if (!packed.is_whole) return {};
-            const ssize_t count =
-                pread(file_, buffer.data(), std::min<u64>(buffer.size(), piece.size - done),
-                      off_t(piece.at + done));
-            if (count < 0 && errno == EINTR) continue;
-            if (count <= 0) return problem_of("cannot read what processes wrote");
-            TRY(check_room(to, u64(count)));
-            TRY(write_at(to, size, buffer.data(), u64(count)));
-            done += u64(count);
-            size += u64(count);
+// The file is mapped once, and streams that lie in several places once more: a process may not have
+// many mappings.
+Result<Spill::Mapped> Spill::map_all() {
+    std::lock_guard lock(mutex_);
+    Mapped mapped;
+    if (end_ == 0) return mapped;
+    auto kept = std::make_shared<Kept>();
+    kept->whole = file_;
+    kept->mappings.push_back(TRY(Mapping::make(end_, MAP_PRIVATE, file_->number)));
+    const char* first = kept->mappings[0].begin();
+    for (const auto& [key, stream] : streams_) {
+        if (stream.size == 0) continue;  // the first append failed
+        const char* at = first + stream.extents[0].at;
+        if (!is_in_one_place(stream.extents)) {
+            kept->mappings.push_back(TRY(Mapping::of_extents(file_->number, stream.extents)));
+            at = kept->mappings.back().begin();
         }
-        return {};
-    };
-    std::vector<u64> begins;
-    for (const auto& [key, pieces] : streams) {
-        begins.push_back(size);
-        for (const Piece& piece : pieces) TRY(copy(piece));
-        TRY(write_at(to, size++, "", 1));  // readers expect a NUL behind it
+        mapped.streams[key] = {at, stream.size};
     }
-    void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, to, 0);
-    if (mapped == MAP_FAILED) return problem_of("cannot map what processes wrote");
-    Mapping kept{mapped, size};
-    packed.keeper = std::make_shared<const Mapping>(std::move(kept));
-    begins.push_back(size);
-    const char* first = static_cast<const char*>(mapped);
-    for (usize i = 0; i < streams.size(); i++)
-        packed.streams[streams[i].first] = {first + begins[i], begins[i + 1] - begins[i] - 1};
-    return packed;
+    mapped.keeper = std::move(kept);
+    return mapped;
+}
+
+Result<Spill::Mapped> Spill::take(u32 process) {
+    std::lock_guard lock(mutex_);
+    Mapped mapped;
+    auto kept = std::make_shared<Kept>();
+    for (int stream : {1, 2}) {
+        const auto taken = streams_.extract(key(process, stream));
+        if (!taken || taken.mapped().size == 0) continue;
+        const Stream& it = taken.mapped();
+        kept->file = file_;
+        kept->extents.insert(kept->extents.end(), it.extents.begin(), it.extents.end());
+        kept->mappings.push_back(TRY(Mapping::of_extents(file_->number, it.extents)));
+        mapped.streams[key(0, stream)] = {kept->mappings.back().begin(), it.size};
+    }
+    mapped.keeper = std::move(kept);
+    return mapped;
 }
 
 }  // namespace gpurun::api

@@ -4,7 +4,9 @@
 #include <gpurun/gpurun.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <string_view>
 
 namespace gpurun::api {
 
@@ -40,6 +42,35 @@ inline constexpr const char* copier = R"(
       (drop (call $args (i32.const 0) (i32.const 8)))
       (call $exit (i32.add (i32.load (i32.const 0)) (i32.const 40)))))
 )";
+
+// Writes the numbers 0, 1, 2, ... of four bytes each to standard output: so many, or as many as it
+// can if that is 0.
+inline std::string counter(uint32_t numbers) {
+    return R"((module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 2)
+    (data (i32.const 0) "\00\00\01\00\00\00\01\00")
+    (func (export "_start") (local $number i32)
+      (loop $more
+        (i32.store (i32.add (i32.const 65536) (i32.and (i32.shl (local.get $number) (i32.const 2))
+                                                       (i32.const 65535)))
+                   (local.get $number))
+        (local.set $number (i32.add (local.get $number) (i32.const 1)))
+        (if (i32.eqz (i32.and (local.get $number) (i32.const 16383)))
+          (then (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))
+        (br_if $more (i32.ne (local.get $number) (i32.const )" +
+           std::to_string(numbers) + R"()))))))";
+}
+
+// Returns true if bytes are the beginning of what that writes.
+inline bool counts(std::string_view bytes) {
+    for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+        uint32_t number;
+        std::memcpy(&number, bytes.data() + i, 4);
+        if (number != i / 4) return false;
+    }
+    return true;
+}
 
 inline Module module(const std::string& source) { return Module::from_bytes(source, "test.wat"); }
 

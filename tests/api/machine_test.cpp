@@ -205,6 +205,32 @@ size_t address_space() {  // bytes
 }
 
 // A thread that brings input ends with it.
+// Those that have ended are read while others write on, and their room is used again.
+TEST(Machine, LargeOutputsAreWhole) {
+    constexpr uint32_t numbers = 5 << 18;
+    Machine machine(device());
+    const uint32_t some = machine.load("some", module(counter(numbers))),
+                   endless = machine.load("endless", module(counter(0)));
+    machine.spawn(endless, Config());
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2; i++) machine.spawn(some, Config());
+        for (int i = 0; i < 2; i++) {
+            auto ended = machine.next(60);
+            ASSERT_TRUE(ended);
+            EXPECT_EQ(ended->result.output_problem(), "");
+            EXPECT_EQ(ended->result[0].output().size(), numbers * 4u);
+            EXPECT_TRUE(counts(ended->result[0].output()));
+        }
+    }
+    machine.close();
+    auto ended = machine.next(0);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->result.output_problem(), "");
+    EXPECT_EQ(ended->result[0].ending(), GPURUN_STOPPED);
+    EXPECT_GT(ended->result[0].output().size(), 0u);
+    EXPECT_TRUE(counts(ended->result[0].output()));
+}
+
 TEST(Machine, CallbacksForInputLeaveNoThreads) {
     constexpr uint32_t count = 500, at_once = 10;
     std::deque<Config> configs;

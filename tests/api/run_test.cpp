@@ -197,6 +197,38 @@ TEST(Api, ManyPrograms) {
     EXPECT_EQ(taken[50].output(), "");
 }
 
+TEST(Api, LargeOutputsOfManyAreWhole) {
+    constexpr uint32_t numbers = 5 << 18;
+    Config config;
+    config.processes(5);
+    Result result = run(device(), module(counter(numbers)), config);
+    EXPECT_EQ(result.output_problem(), "");
+    for (uint32_t i = 0; i < result.size(); i++) {
+        EXPECT_EQ(result[i].output().size(), numbers * 4u);
+        EXPECT_TRUE(counts(result[i].output()));
+        EXPECT_EQ(result[i].output().data()[numbers * 4u], '\0');
+    }
+}
+
+// However much that is, it is not read again once somebody wants to stop, and nothing is lost.
+TEST(Api, LargeOutputsOfManyAreWholeAfterAStop) {
+    Stop stop;
+    Config config;
+    config.processes(4).stop(stop);
+    std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        stop.request();
+    });
+    Result result = run(device(), module(counter(0)), config);
+    other.join();
+    EXPECT_EQ(result.output_problem(), "");
+    for (uint32_t i = 0; i < result.size(); i++) {
+        EXPECT_EQ(result[i].ending(), GPURUN_STOPPED);
+        EXPECT_TRUE(counts(result[i].output()));
+    }
+    EXPECT_GT(result[0].output().size(), 0u);
+}
+
 TEST(Api, ProcessesWithInputOfTheirOwn) {
     Config config;
     config.input("for all").argument("{}");

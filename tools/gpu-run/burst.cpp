@@ -1,6 +1,5 @@
 // Runs the same function in many processes, and tells how they ended.
 #include <algorithm>
-#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
@@ -19,8 +18,6 @@
 
 namespace gpurun::tool {
 namespace {
-
-using std::chrono::steady_clock;
 
 void say_outcome(const std::vector<api::Result>& results, const api::Device& device) {
     char text[256];
@@ -47,26 +44,59 @@ struct Group {
     std::vector<u32> processes;
 };
 
+// Compares outputs, of which there may be gigabytes, until somebody does not want to wait for it.
+// What was not compared to its end differs from all others.
+class Comparison {
+public:
+    // Returns nothing if there was no time for it.
+    std::optional<usize> hash(std::string_view text) const {
+        const std::hash<std::string_view> hash_piece;
+        usize all = text.size();
+        for (; !text.empty(); text.remove_prefix(std::min(text.size(), patient_piece))) {
+            if (patience_.is_over()) return std::nullopt;
+            all = 3 * all ^ hash_piece(text.substr(0, patient_piece));
+        }
+        return all;
+    }
+    bool is_equal(std::string_view one, std::string_view other) const {
+        if (one.size() != other.size()) return false;
+        for (usize at = 0; at < one.size(); at += patient_piece)
+            if (patience_.is_over() ||
+                one.substr(at, patient_piece) != other.substr(at, patient_piece))
+                return false;
+        return true;
+    }
+
+private:
+    Patience patience_;
+};
+
 // The most common first, then by first appearance.
 std::vector<Group> group(std::span<const api::Process> processes, bool each, bool is_program) {
     std::vector<Group> groups;
     std::unordered_multimap<usize, usize> known;  // by hash, so that large outputs are not copied
-    const std::hash<std::string_view> hash;
+    const Comparison comparison;
     for (u32 id = 0; id < processes.size(); id++) {
         const api::Process& process = processes[id];
         std::string ending =
             is_program && process.ending() == GPURUN_RETURNED ? "exited with 0" : describe(process);
-        const usize key = hash(ending) ^ 3 * hash(process.output()) ^ 5 * hash(process.error());
+        std::optional<usize> output, error;
+        if (!each) output = comparison.hash(process.output());
+        if (output) error = comparison.hash(process.error());
+        const bool is_apart = !output || !error;
+        const usize key =
+            is_apart ? 0 : std::hash<std::string>()(ending) ^ 3 * *output ^ 5 * *error;
         auto is_alike = [&](const auto& row) {
             const Group& group = groups[row.second];
-            return group.ending == ending && group.first.output() == process.output() &&
-                   group.first.error() == process.error();
+            return group.ending == ending &&
+                   comparison.is_equal(group.first.output(), process.output()) &&
+                   comparison.is_equal(group.first.error(), process.error());
         };
         const auto [begin, end] = known.equal_range(key);
-        const auto found = each ? end : std::find_if(begin, end, is_alike);
+        const auto found = is_apart ? end : std::find_if(begin, end, is_alike);
         const usize at = found == end ? groups.size() : found->second;
         if (found == end) {
-            known.emplace(key, at);
+            if (!is_apart) known.emplace(key, at);
             groups.push_back({process, std::move(ending), {}});
         }
         groups[at].processes.push_back(id);
@@ -79,14 +109,12 @@ std::vector<Group> group(std::span<const api::Process> processes, bool each, boo
     return groups;
 }
 
-void print_error(const api::Process& process) {
-    std::fwrite(process.error().data(), 1, process.error().size(), stderr);
-}
+void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 // Prints the results of functions to standard output, a line for each group.
 void print_results(const std::vector<Group>& groups, bool each) {
     for (const Group& group : groups) {
-        print_error(group.first);
+        print_error(group.first.error());
         print(group.first.output());
         print(std::to_string(each ? group.processes[0] : group.processes.size()) + "\t" +
               group.ending + "\n");
@@ -103,8 +131,15 @@ std::string title(const Group& group, usize all, bool each) {
            first + "): " + group.ending;
 }
 
-// How long outputs are still printed once somebody wants to stop.
-constexpr std::chrono::milliseconds patience(100);
+// Gives an output to `put` piece by piece. Returns false if there was no patience for all of it.
+template <class Put>
+bool put_pieces(std::string_view text, const Patience& patience, Put put) {
+    for (; !text.empty(); text.remove_prefix(std::min(text.size(), patient_piece))) {
+        if (patience.is_over()) return false;
+        put(text.substr(0, patient_piece));
+    }
+    return true;
+}
 
 bool ended_alike(const std::vector<Group>& groups) {
     return std::ranges::all_of(
@@ -119,19 +154,20 @@ void print_outputs(const std::vector<Group>& groups, bool each) {
     const bool is_fault = !groups.empty() && groups[0].first.ending() != GPURUN_RETURNED &&
                           groups[0].first.ending() != GPURUN_EXITED;
     auto tell = is_fault && ended_alike(groups) ? say : note;
-    const auto begin = steady_clock::now();
+    const Patience patience;
+    bool is_whole = true;
     for (const Group& group : groups) {
-        if (was_interrupted() && steady_clock::now() - begin > patience) {
-            say(interruption() + " while outputs were printed; the rest is left out", Tone::bad);
-            break;
-        }
+        is_whole &= !patience.is_over();
+        if (!is_whole) break;
         tell(title(group, all, each), group.first.is_success() ? Tone::plain : Tone::bad);
         finish_output(0);  // in order, where both outputs go to one place
-        print_error(group.first);
-        print(group.first.output());
+        is_whole = put_pieces(group.first.error(), patience, print_error) &&
+                   put_pieces(group.first.output(), patience, print);
         finish_output(0);
         group.first.unload_output();
     }
+    if (!is_whole)
+        say(interruption() + " while outputs were printed; the rest is left out", Tone::bad);
 }
 
 // How many ended how, where that is not told yet.
@@ -291,6 +327,7 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     for (const Job& job : made) all.push_back({&job.module, &job.config});
     Result<std::vector<api::Result>> ran = attempt([&] { return api::run_jobs(device, all); });
     progress.clear();
+    if (was_interrupted()) leave_unnamed_files();
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;

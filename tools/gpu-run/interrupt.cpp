@@ -2,9 +2,11 @@
 #include "interrupt.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "progress.h"
@@ -40,6 +42,21 @@ void on_signal(int number) {
     gpurun_stop_request(stop);
 }
 
+bool is_unnamed_file(int number) {
+    struct stat info;
+    return fstat(number, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0;
+}
+
+// What the other process does. Locks and pipes that it has too are let go of at once. It was forked
+// from a process with threads: it calls nothing that takes a lock.
+[[noreturn]] void hold_unnamed_files(pid_t parent, int most) {
+    for (int number = 0; number < most; number++)
+        if (!is_unnamed_file(number)) close(number);
+    // Ends: the parent is about to.
+    while (getppid() == parent) usleep(10'000);
+    _exit(0);
+}
+
 }  // namespace
 
 void watch_interrupt() {
@@ -65,6 +82,21 @@ std::string interruption() {
     if (first_signal == SIGTERM) return "ended by SIGTERM";
     if (first_signal == SIGHUP) return "ended by SIGHUP";
     return "interrupted";
+}
+
+bool Patience::is_over() const {
+    constexpr std::chrono::milliseconds enough(50);
+    return was_interrupted() && std::chrono::steady_clock::now() - begin_ > enough;
+}
+
+void leave_unnamed_files() {
+    constexpr int most_looked_at = 1 << 16;
+    const int most = std::min(getdtablesize(), most_looked_at);
+    bool has_some = false;
+    for (int number = 0; number < most && !has_some; number++) has_some = is_unnamed_file(number);
+    const pid_t parent = getpid();
+    // Without another process it is as if nobody had asked for one.
+    if (has_some && fork() == 0) hold_unnamed_files(parent, most);
 }
 
 HeldSignals::HeldSignals() {

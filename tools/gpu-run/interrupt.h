@@ -5,6 +5,8 @@
 #include <gpurun/gpurun.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -23,6 +25,20 @@ std::string interruption();  // "interrupted", "ended by SIGTERM"
 const std::atomic<bool>& interrupt_flag();
 // What it requests.
 const gpurun_stop* interrupt_stop();
+// How long large outputs are still looked at and written once somebody wants to stop: what is left
+// then is left out.
+class Patience {
+public:
+    bool is_over() const;
+
+private:
+    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+// How much of an output goes between two looks at that.
+inline constexpr size_t patient_piece = 1 << 20;
+// Has another process hold the files without a name that this one has, until this one has ended.
+// The system takes long to free gigabytes of them, and nobody should have to wait for that.
+void leave_unnamed_files();
 // Keeps these signals from threads that are started while it is there.
 class HeldSignals {
 public:

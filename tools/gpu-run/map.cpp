@@ -252,6 +252,7 @@ private:
             if (!options_.run.timeout) given = {};
         }
         api::Result result = TRY(attempt([&] { return api::run(device_, module_, config_); }));
+        if (was_interrupted()) leave_unnamed_files();
         config_.clear_processes();
         chunk_size_.learn(result);
         slots_ = std::max(slots_, result.slots());

@@ -69,15 +69,21 @@ Result<void> prepare_out(const std::string& folder) {
 Result<void> store_out(const std::string& folder, const api::Result& result,
                        const std::vector<OutGroup>& groups) {
     std::vector<const api::Process*> endings(result.size());
+    const Patience patience;
+    bool is_whole = true;
     for (const OutGroup& group : groups) {
         for (u32 id : group.processes) {
             std::string name = folder + "/" + std::to_string(id);
-            TRY(write_file("--out ", name + ".stdout", group.first.output()));
-            TRY(write_file("--out ", name + ".stderr", group.first.error()));
+            is_whole &=
+                TRY(write_output("--out ", name + ".stdout", group.first.output(), patience));
+            is_whole &=
+                TRY(write_output("--out ", name + ".stderr", group.first.error(), patience));
             TRY(attempt([&] { result[id].store_files(name); }));
             endings[id] = &group.first;
         }
     }
+    if (!is_whole)
+        say(interruption() + " while outputs were stored; the rest is left out", Tone::bad);
     std::string lines;
     for (u32 id = 0; id < endings.size(); id++) lines += result_line(id, *endings[id]);
     return write_file("--out ", folder + "/results.jsonl", lines);

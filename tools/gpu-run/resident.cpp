@@ -307,6 +307,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         if (!closed || !watched) problem = (closed ? watched : closed).error();
         observed = machine.observe();
         processes.take_rest(machine);
+        if (was_interrupted()) leave_unnamed_files();
         told.machine = machine.stats();
         if (told.machine->lane_seconds > 0)
             told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
