@@ -317,9 +317,9 @@ GPURUN_API void gpurun_config_set_progress(gpurun_config* config, gpurun_progres
                                            void* data);
 /** A line of text for a person, without an end of line. */
 typedef void (*gpurun_line)(void* data, const char* line);
-/** Shows every system call to `line`: of one process as it makes them, of several when all have
- * ended. What guests say by the debug functions comes there too, instead of into the result. NULL:
- * nothing is shown. */
+/** Shows every system call to `line` while processes run. What guests say by the debug functions
+ * comes there too, instead of into the result. Calls come one at a time, from any thread; processes
+ * wait for them rather than lose something. NULL: nothing is shown. */
 GPURUN_API void gpurun_config_set_trace(gpurun_config* config, gpurun_line line, void* data);
 /** The two parts of it: what guests say by the debug functions goes to `line`, or for NULL into the
  * result; and system calls are shown among that, or not. */
@@ -572,7 +572,8 @@ GPURUN_API const char* gpurun_result_stack_function(const gpurun_result* result,
                                                     size_t index);
 
 /** What guests said by the debug functions of the import module `gpu`, in order, as lines of text:
- * "process 3: 42". */
+ * "process 3: 42". If nobody took them (gpurun_config_set_debug), the first few thousand are kept.
+ */
 GPURUN_API size_t gpurun_result_debug_count(const gpurun_result* result);
 GPURUN_API const char* gpurun_result_debug(const gpurun_result* result, size_t index);
 /** How many there was no room for. */

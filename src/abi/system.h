@@ -71,11 +71,11 @@ struct SystemHeader {
     // tag << 32 | handle of the first free block. Lanes use different shards, so that they seldom
     // wait for each other.
     u64 free_lists[heap_shards][heap_classes];
-    // Records of debug_* calls (DebugRecord[debug_capacity]); those beyond were dropped. Machines
-    // have a ring of them, which the mailbox warp empties.
+    // A ring of records of debug_* calls and traced ones (DebugRecord[debug_capacity]), which the
+    // host empties, or the mailbox warp of a machine. Calls wait for room.
     u64 debug_count;
-    u64 debug_taken;    // machines: records that went to the host; the mailbox warp's
-    u64 debug_dropped;  // machines: those that found no room
+    u64 debug_taken;    // records that went to the host; theirs
+    u64 debug_dropped;  // those that found no room all the same
     Handle debug;
     u32 debug_capacity;  // written by the host, as is what follows
     u32 terminals;       // bit n: standard stream n is a terminal
@@ -255,7 +255,7 @@ struct DebugRecord {
     u64 value;  // text: its length, of which debug_text_bytes are kept at the most; call: its
                 // number
     u8 text[debug_text_bytes];  // call: a TracedCall; ended: a FaultEnding
-    u64 turn;                   // machines: its number + 1, once all of it is there
+    u64 turn;                   // its number + 1, once all of it is there
 };
 static_assert(sizeof(DebugRecord) == 128);
 

@@ -54,15 +54,8 @@ void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result
     result.bytes += '\0';
 }
 
-void collect_records(const std::vector<DebugRecord>& records, const engine::Run& run,
-                     gpurun_result& result) {
-    for (const DebugRecord& record : records) {
-        std::string line = engine::to_string(record);
-        if (run.take_line)
-            run.take_line(line);
-        else
-            result.debug.push_back(std::move(line));
-    }
+void collect_records(const std::vector<DebugRecord>& records, gpurun_result& result) {
+    for (const DebugRecord& record : records) result.debug.push_back(engine::to_string(record));
 }
 
 Result<void> collect_files(u32 index, gpurun_result& result) {

@@ -143,8 +143,7 @@ private:
 void collect(engine::Completion completion, bool is_stopped, u32 index, gpurun_result& result);
 void collect_message(std::string message, u32 index, gpurun_result& result);
 void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result& result);
-void collect_records(const std::vector<DebugRecord>& records, const engine::Run& run,
-                     gpurun_result& result);
+void collect_records(const std::vector<DebugRecord>& records, gpurun_result& result);
 // What the process changed; result.left is where.
 Result<void> collect_files(u32 index, gpurun_result& result);
 

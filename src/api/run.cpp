@@ -28,7 +28,7 @@ Result<void> run_one(device::Device& device, const engine::Job& job, gpurun_resu
         api::collect_message("nobody reads its output", 0, result);
     }
     process.block = ended.block;
-    api::collect_records(ended.debug, job.run, result);
+    api::collect_records(ended.debug, result);
     result.debug_dropped = ended.debug_dropped;
     result.stacks = std::move(ended.samples);
     if (ended.dump) result.dump_problem = ended.dump->to_string();
@@ -103,7 +103,10 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
         }
         TRY(api::collect_files(i, result));
     }
-    api::collect_records(report->debug(result.debug_dropped, job), run, result);
+    if (const engine::Notes* notes = report->notes(job)) {
+        api::collect_records(notes->kept(), result);
+        result.debug_dropped = notes->lost();
+    }
     return {};
 }
 

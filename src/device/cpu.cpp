@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -117,6 +118,15 @@ public:
         std::copy_n(at() + offset, bytes.size(), bytes.begin());
         return {};
     }
+    Result<std::vector<u64>> load_shared(u64 offset, u64 stride, u64 count) override {
+        std::vector<u64> numbers(count);
+        for (u64 i = 0; i < count; i++) numbers[i] = number(offset + i * stride).load();
+        return numbers;
+    }
+    Result<void> store_shared(u64 offset, u64 value) override {
+        number(offset).store(value);
+        return {};
+    }
     Result<TakenMemory> take(u64 size) override {
         auto keeper = std::make_shared<const Reservation>(std::move(memory_));
         return TakenMemory{{keeper->as<const u8>(), size}, keeper};
@@ -124,6 +134,10 @@ public:
     u8* at() const { return memory_.as<u8>(); }
 
 private:
+    std::atomic_ref<u64> number(u64 offset) const {
+        return std::atomic_ref<u64>(*reinterpret_cast<u64*>(at() + offset));
+    }
+
     Reservation memory_;
     u64 size_;
 };

@@ -291,6 +291,19 @@ Result<void> CudaSystem::read(u64 offset, std::span<u8> bytes) {
     return device_.copy_out(bytes.data(), memory_.at() + offset, bytes.size());
 }
 
+Result<std::vector<u64>> CudaSystem::load_shared(u64 offset, u64 stride, u64 count) {
+    std::vector<u64> numbers(count);
+    if (count == 0) return numbers;
+    std::vector<u8> bytes((count - 1) * stride + sizeof(u64));
+    TRY(read(offset, bytes));
+    for (u64 i = 0; i < count; i++)
+        std::memcpy(&numbers[i], bytes.data() + i * stride, sizeof(u64));
+    return numbers;
+}
+Result<void> CudaSystem::store_shared(u64 offset, u64 value) {
+    return write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
+}
+
 Result<TakenMemory> CudaSystem::take(u64 size) {
     // Not zeroed first: all of it is written.
     std::shared_ptr<u8[]> copy(new (std::nothrow) u8[size]);

@@ -132,6 +132,9 @@ public:
     u64 size() const override { return memory_.size(); }
     Result<void> write(u64 offset, std::span<const u8> bytes) override;
     Result<void> read(u64 offset, std::span<u8> bytes) override;
+    // (The device is parked: nothing is written meanwhile.)
+    Result<std::vector<u64>> load_shared(u64 offset, u64 stride, u64 count) override;
+    Result<void> store_shared(u64 offset, u64 value) override;
     Result<TakenMemory> take(u64 size) override;
     DevicePointer at() const { return memory_.at(); }
 

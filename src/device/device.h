@@ -89,6 +89,12 @@ public:
     virtual u64 size() const = 0;
     virtual Result<void> write(u64 offset, std::span<const u8> bytes) = 0;
     virtual Result<void> read(u64 offset, std::span<u8> bytes) = 0;
+    // Reads `count` numbers, each `stride` bytes behind the one before, that a process may write
+    // meanwhile. What it wrote before them can be read then.
+    virtual Result<std::vector<u64>> load_shared(u64 offset, u64 stride, u64 count) = 0;
+    // Writes a number that a process may read meanwhile. What was read before it can be
+    // overwritten.
+    virtual Result<void> store_shared(u64 offset, u64 value) = 0;
     // Gives its first `size` bytes to the host, without copying them where that is not needed.
     // Nothing but its end may follow.
     virtual Result<TakenMemory> take(u64 size) = 0;

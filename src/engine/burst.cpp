@@ -122,7 +122,7 @@ u64 arena_size(const device::DeviceInfo& device, const Many& many,
 host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& job,
                                  std::span<const host::ProcessInput> inputs,
                                  const device::RunControl& control) {
-    constexpr u32 traced_records = 65536;  // then they are only counted
+    constexpr u32 traced_records = 65536;
     host::SystemOptions system =
         system_options(arena_size(device, job.run.many, inputs), job.run, control);
     system.arguments = program_arguments(job);
@@ -297,6 +297,7 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
         systems.emplace_back();
         if (program.module->imports.empty()) continue;
         systems.back() = TRY(System::make(device, system));
+        part.notes.emplace(run, system.debug_capacity, true);
         bursts.back().system = &systems.back()->memory();
     }
     for (u32 i = 0; i < parts.size(); i++) {
@@ -308,7 +309,8 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
                     if (!taken && !parts[i].output_problem) parts[i].output_problem = taken.error();
                     return taken.ok();
                 };
-                return systems[i]->fulfil(process, jobs[i].run.functions, take);
+                auto note = [&](const DebugRecord& record) { parts[i].notes->add(record); };
+                return systems[i]->fulfil(process, jobs[i].run.functions, take, note);
             };
         if (dumps[i])
             bursts[i].look = [&, i](device::WaitingProcess& process, u32 id) {
@@ -327,8 +329,11 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
     for (const BurstReport::Part& part : parts) stores.push_back(part.store.get());
     device::BurstOutcome outcome = TRY(ranges.run(bursts, stores, control));
     // What each of many changed is its own, and goes back to no directory.
-    for (usize i = 0; i < parts.size(); i++)
-        if (systems[i]) parts[i].left = TRY(systems[i]->finish(0));
+    for (usize i = 0; i < parts.size(); i++) {
+        if (!systems[i]) continue;
+        TRY(parts[i].notes->take_from(*systems[i]));
+        parts[i].left = TRY(systems[i]->finish(0));
+    }
     return BurstReport(std::move(parts), std::move(outcome), ranges.choice());
 }
 
@@ -393,10 +398,9 @@ Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const 
     return host::contents(all->arena.bytes, number == 1 ? me.output : me.error);
 }
 
-std::vector<DebugRecord> BurstReport::debug(u64& dropped, u32 job) const {
-    const Leavings* all = left(job);
-    dropped = all ? host::debug_dropped(all->arena.bytes) : 0;
-    return all ? host::debug_records(all->arena.bytes) : std::vector<DebugRecord>();
+const Notes* BurstReport::notes(u32 job) const {
+    const std::optional<Notes>& found = parts_[job].notes;
+    return found ? &*found : nullptr;
 }
 
 const Leavings* BurstReport::left(u32 job) const {

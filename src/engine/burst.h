@@ -11,6 +11,7 @@
 #include "engine/burst_ranges.h"
 #include "engine/profile.h"
 #include "engine/run.h"
+#include "engine/trace.h"
 
 namespace gpurun::engine {
 
@@ -47,6 +48,7 @@ public:
         u32 dumps = 0;                 // that were written
         std::optional<Error> dump_problem;
         std::optional<Error> output_problem;  // why output was lost
+        std::optional<Notes> notes;           // of modules with imports
         Sampler sampler;                      // of a job that is profiled
     };
     BurstReport(std::vector<Part> parts, device::BurstOutcome outcome, const LayoutChoice& choice)
@@ -60,7 +62,8 @@ public:
 
     // Standard output (1) and standard error (2) of a process.
     Result<std::string> stream(u32 process, int number, u32 job = 0) const;
-    std::vector<DebugRecord> debug(u64& dropped, u32 job = 0) const;
+    // What processes noted, if nobody took it, and what found no room; null: nothing.
+    const Notes* notes(u32 job = 0) const;
     // What all processes of the job left, and where the block of one is in it; 0: it has none.
     const Leavings* left(u32 job = 0) const;
     Handle block(u32 process, u32 job = 0) const;

@@ -59,7 +59,8 @@ public:
           store_(store),
           run_(run),
           streams_(streams),
-          control_(control) {}
+          control_(control),
+          notes_(run, held_records, false) {}
 
     // Goes on with the thread until it ends or is stopped.
     Result<ThreadState> run() {
@@ -90,8 +91,7 @@ public:
         return block_;
     }
     bool was_output_closed() const { return is_closed_; }
-    std::vector<DebugRecord> take_records() { return std::move(records_); }
-    u64 dropped_records() const { return dropped_; }
+    const Notes& notes() const { return notes_; }
     const Sampler& sampler() const { return sampler_; }
 
 private:
@@ -108,35 +108,12 @@ private:
 
     Result<void> drain() {
         if (TRY(block()) == 0) return {};
-        TRY(drain_records());
+        TRY(all_.take_records([&](const DebugRecord& record) { notes_.add(record); }));
         return all_.drain(0, block_, [&](u32, int stream, std::string_view bytes) -> Result<bool> {
             const bool is_open = TRY(streams_.write(stream, bytes));
             is_closed_ |= !is_open && stream == 1;
             return is_open;
         });
-    }
-
-    Result<void> drain_records() {
-        constexpr u64 count_at = offsetof(SystemHeader, debug_count);
-        u64 count = TRY(read_value<u64>(system_, count_at));
-        if (count == 0) return {};
-        Handle at = TRY(read_value<Handle>(system_, offsetof(SystemHeader, debug)));
-        u32 capacity = TRY(read_value<u32>(system_, offsetof(SystemHeader, debug_capacity)));
-        std::vector<DebugRecord> records(std::min<u64>(count, capacity));
-        const u64 size = records.size() * sizeof(DebugRecord);
-        if (offset_of(at) + size > system_.size())
-            return Error{"system memory is damaged: debug records"};
-        TRY(system_.read(offset_of(at), {reinterpret_cast<u8*>(records.data()), size}));
-        dropped_ += count - records.size();
-        for (const DebugRecord& record : records) {
-            if (run_.take_line)
-                run_.take_line(describe(record));
-            else if (records_.size() < capacity)
-                records_.push_back(record);
-            else
-                dropped_++;
-        }
-        return write_value<u64>(system_, count_at, 0);
     }
 
     // How far ahead a time of the process's monotonic clock is.
@@ -156,7 +133,7 @@ private:
             case Request::sync:
             case Request::call: {
                 SoleProcess sole(store_.space(), block_);
-                TRY(all_.fulfil(sole, run_.functions, {}));
+                TRY(all_.fulfil(sole, run_.functions, {}, {}));
                 return true;
             }
             default: return true;  // output: it was taken away
@@ -197,8 +174,7 @@ private:
     const RunControl& control_;
     Handle block_ = 0;
     bool is_closed_ = false;
-    std::vector<DebugRecord> records_;  // as many as there is room for on the device
-    u64 dropped_ = 0;
+    Notes notes_;
     Sampler sampler_;
 };
 
@@ -283,8 +259,8 @@ Result<ProgramEnding> run_to_end(device::Device& device, const Job& job,
     if (Result<Handle> block = runner.block()) ending.block = *block;
     ending.was_output_closed = runner.was_output_closed();
     ending.samples = runner.sampler().samples(*store);
-    ending.debug = runner.take_records();
-    ending.debug_dropped = runner.dropped_records();
+    ending.debug = runner.notes().kept();
+    ending.debug_dropped = runner.notes().lost();
     ending.native = store->native_facts();
     store.reset();  // it uses what is taken
     Result<Leavings> left = system.finish(ending.block);

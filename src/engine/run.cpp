@@ -5,8 +5,6 @@
 
 namespace gpurun::engine {
 
-constexpr u32 held_records = 4096;  // of what processes note, on the device
-
 u32 Streams::terminals(bool has_input) const {
     u32 bits = are_inherited ? host::console().terminals : 0;
     if (has_input || read) bits &= ~u32{1};

@@ -16,6 +16,10 @@
 
 namespace gpurun::engine {
 
+// What processes note is kept up to there where nobody takes it, and on the device until somebody
+// does.
+inline constexpr u32 held_records = 4096;
+
 // A module with what belongs to it.
 struct Program {
     std::shared_ptr<const wasm::Module> module;

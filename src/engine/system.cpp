@@ -131,13 +131,16 @@ Result<System> System::make(device::Device& device, const host::SystemOptions& o
         header.size =
             header.base_end + (header.size - header.base_end) / 2 / file_block * file_block;
     system.set_aside_ = system.next_brought_ = header.size;
+    system.records_at_ = offset_of(header.debug);
+    system.record_places_ = header.debug_capacity;
     TRY(system.memory_->write(0, system.image_->bytes()));
     TRY(write_value(*system.memory_, 0, header));
     return system;
 }
 
 Result<void> System::fulfil(device::WaitingProcess& process,
-                            std::span<const HostFunction> functions, const TakeOutput& take) {
+                            std::span<const HostFunction> functions, const TakeOutput& take,
+                            const TakeRecord& note_record) {
     u64 at = offset_of(process.block());
     ProcessBlock me = TRY(read_value<ProcessBlock>(*memory_, at));
     if (me.request == Request::block) return bring_block(me, at);
@@ -148,8 +151,9 @@ Result<void> System::fulfil(device::WaitingProcess& process,
         note(written.error().message);
         return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
     }
-    if (me.request == Request::output) return drain(process.id(), process.block(), take);
-    return {};
+    if (me.request != Request::output) return {};
+    TRY(take_records(note_record));
+    return drain(process.id(), process.block(), take);
 }
 
 Result<void> sync_file(SystemMemory& memory, Handle process, Handle node,
@@ -176,6 +180,37 @@ Result<void> System::drain(u32 process, Handle block, const TakeOutput& take) {
     }
     if (problem) return *problem;
     return {};
+}
+
+// Others may leave records meanwhile: what is not all there ends it.
+Result<void> System::take_records(const TakeRecord& take) {
+    const u64 count = TRY(memory_->load_shared(offsetof(SystemHeader, debug_count), 0, 1))[0];
+    std::vector<DebugRecord> records;
+    while (taken_records_ < count && records.size() < record_places_) {
+        const u64 place = taken_records_ % record_places_;
+        const u64 most = std::min(count - taken_records_, record_places_ - place);
+        const u64 at = records_at_ + place * sizeof(DebugRecord);
+        const std::vector<u64> turns =
+            TRY(memory_->load_shared(at + offsetof(DebugRecord, turn), sizeof(DebugRecord), most));
+        u64 ready = 0;
+        while (ready < most && turns[ready] == taken_records_ + ready + 1) ready++;
+        const usize before = records.size();
+        records.resize(before + ready);
+        TRY(memory_->read(
+            at, {reinterpret_cast<u8*>(records.data() + before), ready * sizeof(DebugRecord)}));
+        taken_records_ += ready;
+        if (ready < most) break;
+    }
+    if (records.empty()) return {};
+    TRY(memory_->store_shared(offsetof(SystemHeader, debug_taken), taken_records_));
+    // Nothing else of a record leads anywhere; a kind that does not exist would puzzle a switch.
+    for (const DebugRecord& record : records)
+        if (record.kind <= DebugKind::call) take(record);
+    return {};
+}
+
+Result<u64> System::lost_records() {
+    return read_value<u64>(*memory_, offsetof(SystemHeader, debug_dropped));
 }
 
 // The device's numbers are checked before they are followed.

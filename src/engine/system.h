@@ -41,6 +41,9 @@ Result<void> sync_file(device::SystemMemory& memory, Handle process, Handle node
 // (2). Returns false if nobody reads it any more.
 using TakeOutput = std::function<Result<bool>(u32 process, int stream, std::string_view bytes)>;
 
+// Takes what a process noted (engine/trace.h).
+using TakeRecord = std::function<void(const DebugRecord& record)>;
+
 // Bytes of system memory for so many processes, if nobody says.
 u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 
@@ -55,12 +58,16 @@ public:
     device::SystemMemory& memory() { return *memory_; }
     const host::SystemImage& image() const { return *image_; }
     // Fulfils what a process asks for, input excepted: a piece of a file, which it gets or an
-    // error; a call of a host function; room for output.
+    // error; a call of a host function; room for output and for what it notes.
     Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions,
-                        const TakeOutput& take);
+                        const TakeOutput& take, const TakeRecord& note);
     // Takes away what a process has written, standard output first. What fails, or is not wanted,
     // ends the stream: later writes of the process fail.
     Result<void> drain(u32 process, Handle block, const TakeOutput& take);
+    // Takes away what processes have noted, in order. Those of a machine go another way.
+    Result<void> take_records(const TakeRecord& take);
+    // Returns how many notes found no room.
+    Result<u64> lost_records();
     // Ends a launch, however it ended: takes what is in use of the memory, and writes back what the
     // process of that block changed in writable directories. 0: nothing is written back.
     Result<Leavings> finish(Handle block);
@@ -78,6 +85,8 @@ private:
     std::unique_ptr<device::SystemMemory> memory_;
     std::unique_ptr<host::SystemImage> image_;
     u64 set_aside_ = 0, next_brought_ = 0;  // byte offsets
+    u64 records_at_ = 0;                    // byte offset of the ring of records
+    u64 record_places_ = 0, taken_records_ = 0;
 };
 
 }  // namespace gpurun::engine

@@ -75,4 +75,19 @@ std::string to_string(const DebugRecord& record) {
     return format("process %u: ", record.process) + describe(record);
 }
 
+Result<void> Notes::take_from(System& system) {
+    TRY(system.take_records([&](const DebugRecord& record) { add(record); }));
+    lost_on_device_ = TRY(system.lost_records());
+    return {};
+}
+
+void Notes::add(const DebugRecord& record) {
+    if (take_line_)
+        take_line_(is_numbered_ ? to_string(record) : describe(record));
+    else if (kept_.size() < most_)
+        kept_.push_back(record);
+    else
+        lost_++;
+}
+
 }  // namespace gpurun::engine

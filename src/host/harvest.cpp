@@ -161,21 +161,6 @@ std::vector<Change> Comparison::take() {
     return all;
 }
 
-struct DebugRing {
-    Arena records;  // DebugRecord[]
-    u64 dropped = 0;
-};
-
-DebugRing debug_ring(Arena arena) {
-    Result<SystemHeader> header = value_at<SystemHeader>(arena, 0, "no header");
-    if (!header) return {};
-    u64 kept = std::min<u64>(header->debug_count, header->debug_capacity);
-    Result<Arena> records = bytes_at(arena, offset_of(header->debug), kept, sizeof(DebugRecord),
-                                     "debug records outside");
-    if (!records) return {{}, header->debug_count};
-    return {*records, header->debug_count - kept};
-}
-
 }  // namespace
 
 Result<std::string> contents(Arena arena, Handle node, const SystemImage* image) {
@@ -218,16 +203,5 @@ Result<std::vector<Change>> changes(Arena arena, Handle process, std::vector<Cha
     if (directories) *directories = comparison.take_directories();
     return comparison.take();
 }
-
-std::vector<DebugRecord> debug_records(Arena arena) {
-    Arena records = debug_ring(arena).records;
-    std::vector<DebugRecord> list(records.size() / sizeof(DebugRecord));
-    if (!list.empty()) std::memcpy(list.data(), records.data(), records.size());
-    // Nothing else of a record leads anywhere; a kind that does not exist would puzzle a switch.
-    std::erase_if(list, [](const DebugRecord& record) { return record.kind > DebugKind::call; });
-    return list;
-}
-
-u64 debug_dropped(Arena arena) { return debug_ring(arena).dropped; }
 
 }  // namespace gpurun::host

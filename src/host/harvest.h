@@ -57,8 +57,4 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image);
 Result<void> store(Arena arena, Handle process, const SystemImage& image,
                    const std::string& folder);
 
-// Those that are kept, in order, and how many are not.
-std::vector<DebugRecord> debug_records(Arena arena);
-u64 debug_dropped(Arena arena);
-
 }  // namespace gpurun::host

@@ -292,8 +292,11 @@ $ cat > notes.wat <<'X'
 $ mkfifo pipe; : > notes.txt; (gpu-run notes.wat < pipe 2>> notes.txt &) ; exec 9> pipe; while [ $(wc -l < notes.txt) -lt 9000 ]; do sleep 0.05; done; tail -n 1 notes.txt; echo A >&9; exec 9>&-; while [ $(wc -l < notes.txt) -lt 9001 ]; do sleep 0.05; done; tail -n 1 notes.txt
 8999
 65
-$ gpu-run notes.wat < /dev/null 2>&1 | wc -l
+$ gpu-run MODE notes.wat < /dev/null 2>&1 | wc -l
 9001
+$ for flags in '--instances 3' '--resident --instances 3'; do gpu-run --quiet $flags notes.wat < /dev/null 2>&1 | wc -l; done
+27003
+27003
 
 $ gpu-run --out out hello.wat; gpu-run --each hello.wat
 gpu-run: --out is for many processes: --instances N

@@ -155,29 +155,6 @@ TEST_F(Harvest, ColdContents) {
     EXPECT_THAT(changes_of(guest()), ElementsAre("write cold"));
 }
 
-TEST_F(Harvest, DebugRecords) {
-    SystemOptions options = options_for(folder);
-    options.debug_capacity = 3;
-    SystemImage with_debug = make_image(options);
-    Guest process(with_debug);
-    EXPECT_THAT(host::debug_records(process.bytes), IsEmpty());
-    process.get<DebugRecord>(process.header().debug, 0) = {7, DebugKind::i64, 42, {}, 0};
-    process.get<DebugRecord>(process.header().debug, 1) = {8, DebugKind(99), 1, {}, 0};
-    process.header().debug_count = 2;
-    std::vector<DebugRecord> records = host::debug_records(process.bytes);
-    ASSERT_EQ(records.size(), 1u);
-    EXPECT_EQ(records[0].process, 7u);
-    EXPECT_EQ(records[0].value, 42u);
-    EXPECT_EQ(host::debug_dropped(process.bytes), 0u);
-    process.header().debug_count = 10;
-    EXPECT_EQ(host::debug_records(process.bytes).size(), 2u);
-    EXPECT_EQ(host::debug_dropped(process.bytes), 7u);
-    process.header().debug = ~Handle{0};
-    EXPECT_THAT(host::debug_records(process.bytes), IsEmpty());
-    EXPECT_EQ(host::debug_dropped(process.bytes), 10u);
-    EXPECT_THAT(host::debug_records({}), IsEmpty());
-}
-
 TEST_F(Harvest, BrokenTrees) {
     const char* names[] = {"..", ".", "a/b", "", "/"};
     for (const char* name : names) {

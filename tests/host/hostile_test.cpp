@@ -20,11 +20,9 @@ TEST(Hostile, RandomDamage) {
     for (u32 i = 0; i < 12; i++) folder.write("many/" + std::to_string(i), "x");
     SystemOptions options = options_for(folder, false);
     options.mounts.push_back({(folder / "d").string(), "d", false});
-    options.debug_capacity = 4;
     Tree before = folder.tree();
     SystemImage image = make_image(options);
     Guest guest(image);
-    guest.header().debug_count = 5;
     guest.change("d/inner/x", pattern(5000));
     guest.change("many/3", "");
     guest.own("cold");
@@ -80,8 +78,6 @@ TEST(Hostile, RandomDamage) {
                 (void)host::contents(damaged.bytes, change.node, &image).ok();
         (void)host::contents(damaged.bytes, nodes[random() % nodes.size()], &image).ok();
         (void)host::contents(damaged.bytes, Handle(random()), &image).ok();
-        host::debug_records(damaged.bytes);
-        host::debug_dropped(damaged.bytes);
         if (i % 200 == 0) {
             (void)host::store(damaged.bytes, guest.process, image, (out / "in/out").string()).ok();
             fs::remove_all(out / "in/out");

@@ -37,6 +37,16 @@ public:
         std::copy_n(bytes_.begin() + s64(offset), bytes.size(), bytes.begin());
         return {};
     }
+    Result<std::vector<u64>> load_shared(u64 offset, u64 stride, u64 count) override {
+        std::vector<u64> numbers(count);
+        for (u64 i = 0; i < count; i++)
+            std::memcpy(&numbers[i], bytes_.data() + offset + i * stride, sizeof(u64));
+        return numbers;
+    }
+    Result<void> store_shared(u64 offset, u64 value) override {
+        std::memcpy(bytes_.data() + offset, &value, sizeof value);
+        return {};
+    }
     Result<device::TakenMemory> take(u64 size) override {
         auto keeper = std::make_shared<const std::vector<u8>>(std::move(bytes_));
         return device::TakenMemory{std::span(*keeper).first(size), keeper};

@@ -404,7 +404,10 @@ private:
     // False: the call waits.
     bool fulfil() {
         switch (me().request) {
-            case Request::output: take_output(); return true;
+            case Request::output:
+                take_output();
+                system_.header().debug_taken = system_.header().debug_count;
+                return true;
             case Request::input: return bring_input();
             case Request::block: bring_block(); return true;
             default: return false;

@@ -223,6 +223,7 @@ Result<Job> make_job(const RunOptions& options, std::optional<double> timeout) {
     }
     TRY(check_config(options, job.module, job.config));
     limit(job.config, timeout);
+    show_debug(job.config);
     if (!options.out.empty()) TRY(prepare_out(options.out));
     TRY(make_dump_folder(options, job.module));
     if (!options.profile.empty()) TRY(check_profile(options.profile));
@@ -279,7 +280,7 @@ Result<int> tell(const api::Result& result, const RunOptions& options, Endings& 
     for (u32 i = 0; i < result.size(); i++) processes.push_back(result[i]);
     std::vector<Group> groups = group(processes, options.each, is_program);
     for (const Group& group : groups) endings.add(group.first, group.processes.size());
-    say_debug(result.debug(), result.debug_dropped());
+    say_debug_lost(result.debug_dropped());
     if (!options.out.empty()) {
         std::vector<OutGroup> stored;
         for (const Group& group : groups) stored.push_back({group.first, group.processes});

@@ -71,8 +71,11 @@ Result<void> check_config(const RunOptions& options, const api::Module& module,
 Result<void> make_dump_folder(const RunOptions& options, const api::Module& module);
 // Says how many of the processes that trapped were dumped, if not all of them.
 void note_dumps(u64 trapped, u64 dumped);
-// Lines of the gpu module's debug_* functions, on standard error.
-void say_debug(const std::vector<std::string>& lines, u64 dropped);
+// Has lines of the gpu module's debug_* functions and of traced calls shown on standard error, as
+// they come.
+void show_debug(api::Config& config);
+// Says how many of them were lost, if any.
+void say_debug_lost(u64 count);
 
 // On standard error: what took how long.
 void say_phases(const api::Device& device);

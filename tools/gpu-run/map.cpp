@@ -85,6 +85,7 @@ public:
 
     int run() {
         limit(config_, options_.run.timeout);
+        show_debug(config_);
         Result<void> done = guarded([&]() -> Result<void> {
             std::vector<std::thread> threads;
             threads.reserve(2);
@@ -209,8 +210,7 @@ private:
         }
         samples_.add(result->stacks());
         look_at_dumps(*result);
-        std::ranges::move(result->debug(), std::back_inserter(ran.notes));
-        ran.notes_dropped += result->debug_dropped();
+        ran.notes_lost += result->debug_dropped();
         if (std::string lost = result->output_problem(); !lost.empty() && !was_interrupted())
             return Error{lost};
         return ended;
@@ -291,8 +291,7 @@ private:
     }
 
     Result<void> put(const Ran& ran) {
-        if (!ran.notes.empty()) progress_.clear();
-        say_debug(ran.notes, ran.notes_dropped);
+        say_debug_lost(ran.notes_lost);
         for (usize i = 0; i < ran.inputs.size(); i++) {
             const Input& input = ran.inputs[i];
             const Ending& ending = ran.endings[i];

@@ -82,9 +82,8 @@ struct Ending {
 // Inputs that were read together.
 struct Ran {
     std::vector<Input> inputs;
-    std::vector<Ending> endings;     // of each
-    std::vector<std::string> notes;  // of the debug functions and traces
-    u64 notes_dropped = 0;
+    std::vector<Ending> endings;  // of each
+    u64 notes_lost = 0;           // lines of the debug functions and traces
 };
 
 // Where outputs go.

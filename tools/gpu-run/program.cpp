@@ -160,11 +160,14 @@ void note_dumps(u64 trapped, u64 dumped) {
              std::to_string(dumped) + " of them is dumped");
 }
 
-void say_debug(const std::vector<std::string>& lines, u64 dropped) {
-    for (const std::string& line : lines) say_more(line);
-    if (dropped > 0)
-        say(std::to_string(dropped) + " more debug messages came than there is room for (" +
-            std::to_string(lines.size()) + ")");
+void show_debug(api::Config& config) {
+    config.debug([](std::string_view line) { say_more(line); });
+}
+
+void say_debug_lost(u64 count) {
+    if (count > 0)
+        say("lines of debug functions and traces that found no room: " + std::to_string(count),
+            Tone::bad);
 }
 
 }  // namespace gpurun::tool

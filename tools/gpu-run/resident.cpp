@@ -277,7 +277,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         config.processes(*options.instances);
     }
     config.inherit_streams();
-    config.debug([](std::string_view line) { say_more(line); });
+    show_debug(config);
     if (options.share) config.share(*options.share);
     if (options.machine_memory) config.machine_memory(*options.machine_memory);
     config.profiled(!options.profile.empty());

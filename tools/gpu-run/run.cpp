@@ -102,7 +102,7 @@ Result<int> run(const RunOptions& options) {
     api::Device device = TRY(choose_device(options.device));
     TRY(make_dump_folder(options, module));
     config.inherit_streams().profiled(!options.profile.empty());
-    config.debug([](std::string_view line) { say_more(line); });
+    show_debug(config);
     limit(config, options.timeout);
     Result<api::Result> ran = attempt([&] { return api::run(device, module, config); });
     if (!ran) return Error{options.file + ": " + ran.error().message};

@@ -121,15 +121,17 @@ Outcome copy_block(Call& call, bool is_read) {
     return done + piece == count ? give(call, count) : call.again();
 }
 
-void debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
+Outcome debug(const Call& call, DebugKind kind, u64 value, const u8* text) {
     const NewRecord made = new_debug_record(call);
     DebugRecord* record = made.at;
-    if (record == nullptr) return;
+    if (record == nullptr && system_of(call.p).debug_capacity != 0) return wait_for_records(call);
+    if (record == nullptr) return call.done();  // nobody wants any
     record->value = value;
     for (u32 i = 0; text != nullptr && i < value && i < debug_text_bytes; i++)
         record->text[i] = load_bytes<u8>(text + i);
     record->kind = kind;
     finish_record(made);
+    return call.done();
 }
 
 }  // namespace
@@ -144,21 +146,18 @@ Outcome call_gpu(Call& call, SystemCall which) {
         case SystemCall::free: free_block(call, call.i32()); return call.done();
         case SystemCall::read: return copy_block(call, true);
         case SystemCall::write: return copy_block(call, false);
-        case SystemCall::debug_i32: debug(call, DebugKind::i32, call.i32(), nullptr); break;
-        case SystemCall::debug_i64: debug(call, DebugKind::i64, call.i64(), nullptr); break;
-        case SystemCall::debug_f32: debug(call, DebugKind::f32, call.i32(), nullptr); break;
-        case SystemCall::debug_f64: debug(call, DebugKind::f64, call.i64(), nullptr); break;
+        case SystemCall::debug_i32: return debug(call, DebugKind::i32, call.i32(), nullptr);
+        case SystemCall::debug_i64: return debug(call, DebugKind::i64, call.i64(), nullptr);
+        case SystemCall::debug_f32: return debug(call, DebugKind::f32, call.i32(), nullptr);
+        case SystemCall::debug_f64: return debug(call, DebugKind::f64, call.i64(), nullptr);
         case SystemCall::debug_bool:
-            debug(call, DebugKind::boolean, call.i32() != 0, nullptr);
-            break;
+            return debug(call, DebugKind::boolean, call.i32() != 0, nullptr);
         default: {  // debug_str
             u32 at = call.i32(), length = call.i32();
             const u8* text = call.in(at, length);
-            if (text != nullptr) debug(call, DebugKind::text, length, text);
-            break;
+            return text == nullptr ? call.done() : debug(call, DebugKind::text, length, text);
         }
     }
-    return call.done();
 }
 
 void free_guest_blocks(const Process& p, ProcessBlock* me) {

@@ -262,8 +262,7 @@ Outcome run_call(Call& call, SystemCall which) {
 // One that leaves a record for the host to print, or does so because it is traced.
 [[gnu::noinline]] Outcome run_recorded(Call& call, SystemCall which) {
     const SystemHeader& system = system_of(call.p);
-    if (system.is_live && !has_room_for_records(call)) return call.ask_host(Request::output, 0, 0);
-    if (has_machine(call.p) && system.is_traced && !has_room_for_records(call)) return call.again();
+    if (!has_room_for_records(call)) return wait_for_records(call);
     const u32 first_word = word(call.r.fp, 0);
     const Outcome outcome = run_call(call, which);
     if (system.is_traced) trace(call, which, first_word, outcome);

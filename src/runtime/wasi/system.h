@@ -217,14 +217,17 @@ Outcome call_pipe_transfer(Call& call, Descriptor* file, bool is_write, u32 vect
 // A record that is being written; finish_record() shows it to the host.
 struct NewRecord {
     DebugRecord* at = nullptr;  // null: there is no room for more
-    u64 turn = 0;               // machines: what it will have
+    u64 turn = 0;               // what it will have
 };
 NewRecord new_debug_record(const Call& call);
 void finish_record(const NewRecord& record);
 // Leaves a record of how a fault ended a process of a machine.
 [[maybe_unused]] void note_ending(const Process& p, u32 pid, const FaultEnding& ending);
-// For those of one call. Without it, what a live process leaves waits for the host to take some.
+// Returns true if a call that leaves records can be made. The other half of the places is for those
+// that asked at the same time, and for faults.
 bool has_room_for_records(const Call& call);
+// Has the call made again once the host may have taken some.
+Outcome wait_for_records(const Call& call);
 // Notes a call that has ended, with the first word of its arguments as it was.
 void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome);
 

@@ -20,20 +20,20 @@ void keep_text(const Call& call, u32 address, u32 length, TracedCall& traced) {
         traced.text[i] = load_bytes<u8>(text + i);
 }
 
+// Counts a record that found no place, of what cannot be done again.
+void lose_record(const Process& p) { fetch_add(&system_of(p).debug_dropped, u64{1}); }
+
 }  // namespace
 
-// A machine's records are a ring: a place is free once the mailbox warp has sent what was there.
-// Nothing: there is none.
+// Records are a ring: a place is free once the host has what was there. Returns null if none is.
 [[gnu::noinline]] DebugRecord* take_place(const Process& p, u64& turn) {
     SystemHeader& system = system_of(p);
     // Ends: a failed exchange means that another's succeeded.
     u64 number = load_relaxed(&system.debug_count);
     for (;;) {
         // Less than nothing is taken where `number` is old: then the exchange fails.
-        if (s64(number - load_shared(&system.debug_taken)) >= s64(system.debug_capacity)) {
-            fetch_add(&system.debug_dropped, u64{1});
+        if (s64(number - load_shared(&system.debug_taken)) >= s64(system.debug_capacity))
             return nullptr;
-        }
         const u64 found = compare_exchange(&system.debug_count, number, number + 1);
         if (found == number) break;
         number = found;
@@ -43,36 +43,33 @@ void keep_text(const Call& call, u32 address, u32 length, TracedCall& traced) {
 }
 
 NewRecord new_debug_record(const Call& call) {
-    SystemHeader& system = system_of(call.p);
     NewRecord made;
-    if (has_machine(call.p)) {
-        made.at = take_place(call.p, made.turn);
-        if (made.at != nullptr) made.at->process = machine_of(call.p).process(call.p.entry).pid;
-        return made;
-    }
-    // Those beyond the capacity are counted all the same.
-    u64 number = fetch_add(&system.debug_count, u64{1});
-    if (number >= system.debug_capacity) return made;
-    made.at = at_handle<DebugRecord>(call.p, system.debug) + number;
-    made.at->process = call.me->id;
+    made.at = take_place(call.p, made.turn);
+    if (made.at == nullptr) return made;
+    made.at->process =
+        has_machine(call.p) ? machine_of(call.p).process(call.p.entry).pid : call.me->id;
     return made;
 }
 
 void finish_record(const NewRecord& record) {
-    if (record.turn != 0) store_shared(&record.at->turn, record.turn);  // pairs with send_records
+    // Pairs with send_records and, where there is no machine, with System::take_records.
+    store_shared(&record.at->turn, record.turn);
 }
 
 bool has_room_for_records(const Call& call) {
     const SystemHeader& system = system_of(call.p);
-    constexpr u32 most = 2;  // its own, and that it was made
     const u64 count = load_relaxed(&system.debug_count) - load_relaxed(&system.debug_taken);
-    return count == 0 || count + most <= system.debug_capacity;
+    return count <= system.debug_capacity / 2;
+}
+
+Outcome wait_for_records(const Call& call) {
+    return has_machine(call.p) ? call.again() : call.ask_host(Request::output, 0, 0);
 }
 
 void note_ending(const Process& p, u32 pid, const FaultEnding& ending) {
     NewRecord record;
     record.at = take_place(p, record.turn);
-    if (record.at == nullptr) return;
+    if (record.at == nullptr) return lose_record(p);
     record.at->process = pid;
     const u8* bytes = reinterpret_cast<const u8*>(&ending);
     for (u32 i = 0; i < sizeof ending; i++) record.at->text[i] = bytes[i];
@@ -87,7 +84,7 @@ void trace(const Call& call, SystemCall which, u32 first_word, Outcome outcome) 
     if (!has_ended && !has_exited) return;  // it is made again
     const NewRecord made = new_debug_record(call);
     DebugRecord* record = made.at;
-    if (record == nullptr) return;
+    if (record == nullptr) return lose_record(call.p);
     TracedCall traced = {};
     const char* parameters = all_parameters[u32(which)];
     u32 slot = 0;
