@@ -240,6 +240,8 @@ void Resident::add_stopped() {
         ProcessEnding& stopped = endings_.emplace_back();
         stopped.request = request;
         stopped.is_stopped = true;
+        if (auto frames = stopped_frames_.extract(request))
+            stopped.frames = std::move(frames.mapped());
     }
     pids_.clear();
     unanswered_.clear();
@@ -467,6 +469,7 @@ Result<bool> Resident::goes_on() {
     }
     if (is_stopping_) {
         look_at_last_faults();
+        look_at_stopped();
         return false;
     }
     // The machine may have parked for what was done just now. Whoever wants it to stay parked has

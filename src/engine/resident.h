@@ -35,11 +35,12 @@ namespace gpurun::engine {
 struct ProcessEnding {
     u32 request = 0;
     std::optional<wasi::Errno> refusal;  // it never began; then the rest is not there
-    bool is_stopped = false;             // the machine was stopped before; no more is known
+    bool is_stopped = false;             // the machine was stopped before; but for frames no more
+                                         // is known
     u32 pid = 0, program = 0;
     Ending ending = Ending::exited;
     u32 code = 0;                               // exit code, trap or signal
-    std::vector<Frame> frames;                  // of a fault, innermost first
+    std::vector<Frame> frames;                  // of a fault or a stop, innermost first
     u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
 };
 
@@ -207,6 +208,8 @@ private:
     void dump(const MachineHeader& header, u32 task);
     Result<void> look_at_faults();
     void look_at_last_faults();
+    void look_at_stopped();
+    Result<std::vector<Frame>> frames_of_process(const MachineHeader& header, u32 pid);
     std::optional<std::chrono::steady_clock::time_point> ask_for_look();
     Result<void> look_at_stacks();
     Result<void> feed();
@@ -276,7 +279,8 @@ private:
     std::map<u32, std::vector<u32>> unanswered_;  // requests, and their streams
     bool is_idle_ = true;
     DumpReport dumps_;
-    std::map<u32, std::vector<u32>> fault_positions_;  // by pid, until the host is told of its end
+    std::map<u32, std::vector<u32>> fault_positions_;   // by pid, until the host is told of its end
+    std::map<u32, std::vector<Frame>> stopped_frames_;  // by request
     std::map<u64, std::chrono::steady_clock::time_point> pongs_;
     u64 next_ping_ = 1;
     std::atomic<bool> is_stopping_ = false, is_stopped_ = false;

@@ -1,7 +1,9 @@
 // What the host sees of a machine that is parked: the state of processes that a fault ended, which
-// becomes a dump, and the stacks of those that ran, which become the profile.
+// becomes a dump, the stacks of those that ran, which become the profile, and where those were that
+// a stop ends.
 #include <algorithm>
 #include <cstddef>
+#include <ranges>
 
 #include "base/format.h"
 #include "base/threads.h"
@@ -147,6 +149,47 @@ void Resident::look_at_last_faults() {
 DumpReport Resident::dumps() {
     std::lock_guard lock(mutex_);
     return dumps_;
+}
+
+// ---- what was stopped --------------------------------------------------------------
+
+// Returns the frames of a process's first thread. Empty: it has not begun, or has ended.
+Result<std::vector<Frame>> Resident::frames_of_process(const MachineHeader& header, u32 pid) {
+    constexpr usize max_frames = 100, max_threads = 100;
+    if (header.process_count == 0) return damaged("its processes");
+    const auto process = TRY(read_entry<ProcessEntry>(system_->memory(), header.processes,
+                                                      pid % header.process_count, "a process"));
+    std::optional<SeenTask> first;
+    u32 next = process.pid == pid ? process.first_task : 0;
+    for (usize i = 0; i < max_threads && next != 0; i++) {
+        SeenTask seen = TRY(read_task(header, next - 1));
+        next = seen.task.next_of_process;
+        if (!first || seen.task.tid < first->task.tid) first = std::move(seen);
+    }
+    if (!first || first->task.is_fresh) return std::vector<Frame>();
+    TaskMemory memory(*pages_, first->task, first->process);
+    std::lock_guard lock(mutex_);
+    return frames_of(*first->program,
+                     TRY(first->program->made.store->stack_positions(memory, max_frames)));
+}
+
+// Looks where processes are that the host has begun and that a stop will end. What cannot be seen
+// is left out.
+void Resident::look_at_stopped() {
+    constexpr usize most = 1000;  // nobody should wait for more
+    (void)guarded([&]() -> Result<void> {
+        std::unique_lock lock(mutex_);
+        const std::map<u32, u32> pids = pids_;
+        lock.unlock();
+        const MachineHeader header = TRY(read_header());
+        for (const auto& [request, pid] : pids | std::views::take(most)) {
+            std::vector<Frame> frames = TRY(frames_of_process(header, pid));
+            lock.lock();
+            stopped_frames_[request] = std::move(frames);
+            lock.unlock();
+        }
+        return {};
+    });
 }
 
 // ---- the profile -------------------------------------------------------------------

@@ -564,6 +564,8 @@ TEST(Machine, WhatItStopsHasEndings) {
         EXPECT_EQ(ended->result[0].ending(), GPURUN_STOPPED);
         EXPECT_EQ(ended->result[0].message(), "interrupted");
         EXPECT_EQ(ended->result.output_problem(), "");
+        ASSERT_FALSE(ended->result[0].frames().empty());
+        EXPECT_EQ(ended->result[0].frames().back().function, "_start");
         sizes[ended->process] = ended->result[0].output().size();
     }
     EXPECT_EQ(sizes[silent], 65536u);

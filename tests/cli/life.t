@@ -51,7 +51,7 @@ $ cat > stay.wat <<'END'
 130 made
 143 made
 129 made
-$ timeout --preserve-status -s TERM 0.7 gpu-run --device cpu --tier interp stay.wat
+$ timeout --preserve-status -s TERM 0.7 gpu-run MODE(alone,resident,interp) --device cpu stay.wat
 gpu-run: stay.wat: ended by SIGTERM
    0: _start (0x7c)
 [143]
@@ -107,7 +107,7 @@ $ others() { grep -o '"others": {[^}]*}' r.json | head -1; }
 > for many in '--instances 2' '--resident --instances 2'; do
 >   timeout --preserve-status -s TERM 0.7 gpu-run --device cpu $many --report r.json hi.wat < never; echo $?; others
 >   gpu-run --device cpu --timeout 300ms $many --report r.json hi.wat < never; echo $?; others; done
-gpu-run: 2 processes, all alike: timeout
+gpu-run: 2 processes, all alike: timeout in _start at 0x97
 hi
 gpu-run: hi.wat: timeout: the time limit was reached; --timeout raises it (0 of 2 had ended)
 "others": {"timeout": 2}

@@ -39,6 +39,7 @@ $ gpu-run --resident --device cpu ends.wat 1 2
 [137]
 $ gpu-run --resident --device cpu --timeout 200ms ends.wat 1 2 3
 gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it
+   0: _start (0xda)
 [124]
 $ gpu-run --resident --device cpu --fuel 1000 ends.wat 1 2 3
 gpu-run: ends.wat: trap: out of fuel; --fuel raises the limit
@@ -46,6 +47,7 @@ gpu-run: ends.wat: trap: out of fuel; --fuel raises the limit
 [134]
 $ timeout --preserve-status -s INT 0.5 gpu-run --resident --device cpu ends.wat 1 2 3
 gpu-run: ends.wat: interrupted
+   0: _start (0xda)
 [130]
 
 # Starts "hello" and waits for it; its exit code is what wait says of how it ended, or 100 and the error.
@@ -82,6 +84,7 @@ $ gpu-run --resident --device cpu --stats --timeout 1.5s ends.wat 1 2 3
  +1\.5 +1 +[0-9.]+% +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+% +[0-9.]+ ms +1 (re)
 gpu-run: seconds: driver 0\.0+, .*, run [0-9.]+ (re)
 gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it
+   0: _start (0xda)
 [124]
 $ gpu-run --resident --device cpu --report report.json hello.wat; grep -c '"exits": {"0": 1}' report.json
 hello
@@ -99,7 +102,7 @@ gpu-run: process 0: trap: unreachable in trap at 0xa6
 gpu-run: process 1: trap: unreachable in trap at 0xa6
 [134]
 $ gpu-run --resident --device cpu --instances 2 --timeout 200ms ends.wat 1 2 3
-gpu-run: 2 processes, all alike: timeout
+gpu-run: 2 processes, all alike: timeout in _start at 0xda
 gpu-run: ends.wat: timeout: the time limit was reached; --timeout raises it (0 of 2 had ended)
 [124]
 

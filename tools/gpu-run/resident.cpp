@@ -7,6 +7,7 @@
 
 #include "attempt.h"
 #include "commands.h"
+#include "endings.h"
 #include "interrupt.h"
 #include "output.h"
 #include "piped_input.h"
@@ -328,7 +329,8 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         problem = ran.error();
 
     Endings& endings = told.jobs[0].endings;
-    bool is_told = false;  // an ending that says what the problem is
+    bool is_told = false;       // an ending that says what the problem is
+    bool is_stop_told = false;  // with where the process was
     std::vector<api::Process> ended;
     for (const auto& [number, result] : processes.results()) {
         ended.push_back(result[0]);
@@ -340,10 +342,12 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         told.exit_code = tell_programs(ended, options, endings);
     } else if (!ended.empty()) {
         endings.add(ended[0]);
-        if (outcome == Outcome::ended) told.exit_code = say_ending(ended[0], options);
+        is_stop_told = outcome != Outcome::ended && is_stopped(ended[0]);
+        if (outcome == Outcome::ended || is_stop_told)
+            told.exit_code = say_ending(ended[0], options);
     }
-    if (outcome != Outcome::ended) {
-        endings.add_stopped(processes.not_begun());
+    if (outcome != Outcome::ended) endings.add_stopped(processes.not_begun());
+    if (outcome != Outcome::ended && !is_stop_told) {
         std::string text = options.file + ": " + ending_text(outcome);
         if (options.instances)
             text += " (" + std::to_string(processes.ended()) + " of " +
