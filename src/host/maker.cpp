@@ -40,8 +40,10 @@ bool set_attributes(int file, const HostFile& source, u32 more) {
 }  // namespace
 
 Result<void> Maker::check_name(const Change& change) const {
-    if (split_path(change.path).second == staging_name)
-        return Error{"gpu-run keeps that name for itself"};
+    // What is in a directory of that name could be taken for a transaction of ours.
+    for (std::string_view rest = change.path; !rest.empty(); rest = split_path(rest).first)
+        if (split_path(rest).second == staging_name)
+            return Error{"gpu-run keeps that name for itself"};
     return {};
 }
 
