@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "base/folders.h"
 #include "base/format.h"
 
 namespace gpurun::api {
@@ -23,20 +24,13 @@ constexpr u64 extent_unit = u64{1} << 20;
 // Room that is left to others on the disk.
 constexpr u64 kept_free = u64{256} << 20;
 
-// Large temporary files: $TMPDIR, else a folder that is on a disk rather than in memory.
-std::string folder() {
-    const char* wanted = std::getenv("TMPDIR");
-    if (wanted && *wanted) return wanted;
-    return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
-}
-
 Error problem_of(const char* what) {
-    return Error{format("%s in %s: %s; TMPDIR names another folder", what, folder().c_str(),
-                        std::strerror(errno))};
+    return Error{format("%s in %s: %s; TMPDIR names another folder", what,
+                        temporary_folder().c_str(), std::strerror(errno))};
 }
 
 Result<int> open_unnamed() {
-    std::string name = folder() + "/gpu-run-output-XXXXXX";
+    std::string name = temporary_folder() + "/gpu-run-output-XXXXXX";
     const int file = mkostemp(name.data(), O_CLOEXEC);
     if (file < 0) return problem_of("cannot keep output of processes");
     unlink(name.c_str());

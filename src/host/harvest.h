@@ -1,6 +1,6 @@
-// What processes left in system memory: streams, changed files, debug records; and their way back
-// to directories of the host. Takes a copy of the arena, which it does not trust (host/arena.h),
-// and of which [0, bump) is enough.
+// What processes left in system memory, streams and changed files, and their way back to
+// directories of the host. Takes a copy of the arena, which it does not trust (host/arena.h), and
+// of which [0, bump) is enough.
 #pragma once
 
 #include <string>
@@ -48,8 +48,9 @@ Result<std::vector<Change>> changes(Arena arena, Handle process,
 
 // Brings the changes below writable mounts to the host's directories, each of which is changed as a
 // whole (host/transaction.h). What others changed since the image was made stays as it is, and what
-// the process left is put beside it. What fails does not keep the rest from being written, but
-// nothing is removed then. The Error names what is not as the process left it.
+// the process left is put beside it. What cannot be written there is put into a new folder below
+// temporary_folder(). What fails does not keep the rest from being written, but nothing is removed
+// then. The Error names what is not as the process left it, and where that is.
 Result<void> write_back(Arena arena, Handle process, const SystemImage& image);
 
 // Writes what the process made or changed to a folder, which is made when there is something; with

@@ -547,6 +547,7 @@ Result<void> Problems::result() const {
     std::string all;
     for (const std::string& message : told_) all += (all.empty() ? "" : "; ") + message;
     if (count_ > told_.size()) all += format("; and %llu more", Number(count_ - told_.size()));
+    if (!last_.empty()) all += "; " + last_;
     return Error{all};
 }
 

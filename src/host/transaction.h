@@ -69,12 +69,15 @@ struct Row {
 class Problems {
 public:
     void add(std::string message);
+    // Adds what is told behind them, whatever their number; it is no problem of its own.
+    void add_last(std::string message) { last_ = std::move(message); }
     u64 count() const { return count_; }
     Result<void> result() const;  // an Error that names them
 
 private:
     static constexpr u64 most_told = 5;
     std::vector<std::string> told_;
+    std::string last_;
     u64 count_ = 0;
 };
 

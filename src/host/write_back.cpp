@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,9 @@ namespace {
 bool is_removal(const Change& change) {
     return change.kind == ChangeKind::remove_file || change.kind == ChangeKind::remove_directory;
 }
+
+// What could not be written to its place.
+using Refused = std::vector<const Change*>;
 
 // A directory of the host that is changed as a whole, with all that is to be done there.
 class Site {
@@ -69,13 +73,14 @@ struct Group {
 class Planner {
 public:
     Planner(Arena arena, const SystemImage& image, bool syncs, Group& group, Problems& problems,
-            WriteProgress& progress)
+            Refused& refused, WriteProgress& progress)
         : maker_(arena, image, syncs),
           arena_(arena),
           image_(image),
           group_(group),
           site_(*group.site),
           problems_(problems),
+          refused_(refused),
           progress_(progress) {}
 
     void stage();
@@ -90,6 +95,7 @@ private:
     bool is_written(const Change& change) const;
     int staged_directory(const std::string& path);
     void fail(const Change& change, const char* what, const std::string& why) {
+        refused_.push_back(&change);
         problems_.add(format("cannot %s '%s' in '%s': %s", what, group_.path(change).c_str(),
                              site_.shown().c_str(), why.c_str()));
     }
@@ -100,6 +106,7 @@ private:
     Group& group_;
     Site& site_;
     Problems& problems_;
+    Refused& refused_;
     WriteProgress& progress_;
 
     // New directories: where they are in the staging folder, or "": they are not to be made.
@@ -142,7 +149,10 @@ void Planner::stage(const Change& change) {
     const bool is_directory = change.kind == ChangeKind::make_directory;
     if (is_directory) staged_[change.path];
     auto outer = staged_.find(folder);
-    if (outer != staged_.end() && outer->second.empty()) return;  // told already
+    if (outer != staged_.end() && outer->second.empty()) {
+        refused_.push_back(&change);  // told already
+        return;
+    }
     const bool is_inner = outer != staged_.end();
     u64 number = is_inner ? 0 : site_.transaction()->next_number();
     std::string staged = is_inner ? std::string(name) : staged_name(number);
@@ -249,6 +259,7 @@ public:
     void add(u32 preopen, const std::vector<const Change*>& changes);
     std::vector<std::unique_ptr<Site>> sites;
     std::vector<Group> groups;
+    Refused refused;
 
 private:
     void add(Group group);
@@ -277,6 +288,7 @@ void Divider::add(Group group) {
     if (!path.empty()) path.pop_back();
     if (!path.empty()) shown += "/" + path;
     auto fail = [&](const Change& change, int error) {
+        refused.push_back(&change);
         problems_.add(format("cannot %s '%s' in '%s': %s", is_removal(change) ? "remove" : "write",
                              group.path(change).c_str(), shown.c_str(), reason(error).c_str()));
     };
@@ -362,7 +374,7 @@ void add_forgotten(std::vector<Change>& all, const WrittenThrough& written) {
     all.insert(all.begin(), gone.begin(), gone.end());
 }
 
-// changes(), by preopen.
+// Changes by preopen.
 using ByPreopen = std::vector<std::vector<const Change*>>;
 Result<ByPreopen> by_preopen(const std::vector<Change>& all, const SystemImage& image) {
     ByPreopen parts(image.preopen_count());
@@ -412,6 +424,58 @@ private:
     std::string parent_path_;
 };
 
+// Writes what is made or changed to a folder, with several preopens to one for each in it. Returns
+// how much of it was.
+u64 store_changes(Arena arena, const SystemImage& image, ByPreopen parts, const std::string& folder,
+                  Problems& problems) {
+    u64 stored = 0;
+    for (u32 i = 0; i < parts.size(); i++) {
+        std::erase_if(parts[i], [](const Change* change) { return is_removal(*change); });
+        if (parts[i].empty()) continue;
+        std::string path = folder;
+        if (parts.size() > 1) path += "/" + folder_names(image)[i];
+        File root = make_folder(path);
+        if (!root) {
+            problems.add(format("cannot make '%s': %s", path.c_str(), reason(errno).c_str()));
+            continue;
+        }
+        Storer storer(arena, image, root.get());
+        for (const Change* change : parts[i]) {
+            Result<void> made = storer.store(*change);
+            stored += made.ok();
+            if (!made)
+                problems.add(format("cannot write '%s' in '%s': %s", change->path.c_str(),
+                                    path.c_str(), made.error().to_string().c_str()));
+        }
+        storer.finish(parts[i]);
+    }
+    return stored;
+}
+
+// Keeps what was refused in a folder of its own, and tells where. Links that would be refused
+// everywhere are not there.
+void keep_elsewhere(Arena arena, const SystemImage& image, Refused refused, Problems& problems) {
+    std::erase_if(refused, [](const Change* change) { return is_removal(*change); });
+    if (refused.empty()) return;
+    std::ranges::sort(refused);  // directories come before what is in them
+    ByPreopen parts(image.preopen_count());
+    for (const Change* change : refused) parts[change->preopen].push_back(change);
+    std::string folder = temporary_folder() + "/gpu-run-unwritten-XXXXXX";
+    if (!mkdtemp(folder.data()))
+        return problems.add_last(
+            format("what the program left is lost, since '%s' cannot be made: %s", folder.c_str(),
+                   reason(errno).c_str()));
+    Problems lost;  // why is told of most of them already
+    const u64 kept = store_changes(arena, image, std::move(parts), folder, lost);
+    if (kept == refused.size())
+        problems.add_last(format("what the program left is in '%s'", folder.c_str()));
+    else if (kept > 0)
+        problems.add_last(format("what the program left of %llu of %zu is in '%s'", Number(kept),
+                                 refused.size(), folder.c_str()));
+    std::error_code ignored;
+    if (kept == 0) std::filesystem::remove_all(folder, ignored);
+}
+
 }  // namespace
 
 Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
@@ -429,12 +493,17 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
         if (Result<void> begun = site->begin(image.write_listener()); !begun)
             problems.add(format("cannot write back to '%s': %s", site->shown().c_str(),
                                 begun.error().message.c_str()));
-    std::erase_if(divider.groups, [](const Group& group) { return !group.site->transaction(); });
+    Refused& refused = divider.refused;
+    std::erase_if(divider.groups, [&](const Group& group) {
+        if (group.site->transaction()) return false;
+        refused.insert(refused.end(), group.changes.begin(), group.changes.end());
+        return true;
+    });
     // Few files are synced one by one: a file system as a whole may have much to sync of others.
     const bool syncs = all.size() <= few_files;
     WriteProgress progress(image.write_listener(), all.size());
     for (Group& group : divider.groups) {
-        Planner planner(arena, image, syncs, group, problems, progress);
+        Planner planner(arena, image, syncs, group, problems, refused, progress);
         planner.stage();
         planner.remove();
         planner.keep_times(directories);
@@ -459,32 +528,16 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
             if (!may_remove) row.expected = {};
         commit(*site, {&site->given, &site->removed, &site->replaced, &site->times});
     }
+    keep_elsewhere(arena, image, std::move(refused), problems);
     return problems.result();
 }
 
 // Writes to a folder that is nobody else's, so there is nothing to be safe from.
 Result<void> store(Arena arena, Handle process, const SystemImage& image,
                    const std::string& folder) {
-    std::vector<Change> all = TRY(changes(arena, process));
-    ByPreopen parts = TRY(by_preopen(all, image));
+    const std::vector<Change> all = TRY(changes(arena, process));
     Problems problems;
-    for (u32 i = 0; i < parts.size(); i++) {
-        std::erase_if(parts[i], [](const Change* change) { return is_removal(*change); });
-        if (parts[i].empty()) continue;
-        std::string path = folder;
-        if (parts.size() > 1) path += "/" + folder_names(image)[i];
-        File root = make_folder(path);
-        if (!root) {
-            problems.add(format("cannot make '%s': %s", path.c_str(), reason(errno).c_str()));
-            continue;
-        }
-        Storer storer(arena, image, root.get());
-        for (const Change* change : parts[i])
-            if (Result<void> stored = storer.store(*change); !stored)
-                problems.add(format("cannot write '%s' in '%s': %s", change->path.c_str(),
-                                    path.c_str(), stored.error().to_string().c_str()));
-        storer.finish(parts[i]);
-    }
+    store_changes(arena, image, TRY(by_preopen(all, image)), folder, problems);
     return problems.result();
 }
 

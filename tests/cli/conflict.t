@@ -12,6 +12,19 @@ host
 first
 guest
 
+# What cannot be written to its place is kept elsewhere.
+$ if [ $(id -u) = 0 ]; then as_nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'; fi
+> cp $(command -v gpu-run) $TESTS/append.wat .; chmod 755 . gpu-run
+> rm -rf locked kept; mkdir locked kept; echo first > locked/log; chmod 777 kept; chmod 555 locked
+> TMPDIR=$PWD/kept $as_nobody ./gpu-run MODE(alone,resident) --device cpu --dir locked::/ append.wat < /dev/null
+> echo $?; cat locked/log; cat kept/gpu-run-unwritten-*/log; chmod 755 locked
+guest
+.*cannot write 'log' in 'locked': permission denied; what the program left is in '.*/kept/gpu-run-unwritten-......' (re)
+1
+first
+first
+guest
+
 # Of four that append at the same time, the first to end is written and the others are beside it.
 $ rm -rf four; mkdir four; echo first > four/log; for i in 1 2 3 4; do rm -f in$i out$i; mkfifo in$i out$i
 > gpu-run MODE(alone,resident) --device cpu --dir four::/ $TESTS/append.wat < in$i > out$i 2> /dev/null & children+=($!); done

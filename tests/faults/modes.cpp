@@ -387,18 +387,21 @@ Outcome run_dump(const Folder& folder, const Plan& plan, Seen& seen) {
         });
 }
 
-Folder::Folder()
-    : path_(fs::temp_directory_path() / ("gpurun-faults-" + std::to_string(getpid()))) {
+Folder::Folder() {
+    static const fs::path outer = fs::temp_directory_path();  // before TMPDIR is set
+    path_ = outer / ("gpurun-faults-" + std::to_string(getpid()));
     fs::create_directories(path_);
     write_file(module(), guest);
     write_file(trapping_module(), traps);
     setenv("GPURUN_CACHE", (path_ / "cache").c_str(), 1);
+    setenv("TMPDIR", (path_ / "tmp").c_str(), 1);
 }
 
 Folder::~Folder() { fs::remove_all(path_); }
 
 void Folder::reset() const {
-    for (const char* name : {"mount", "cache", "out", "dump"}) fs::remove_all(path_ / name);
+    for (const char* name : {"mount", "cache", "out", "dump", "tmp"}) fs::remove_all(path_ / name);
+    fs::create_directories(path_ / "tmp");
     fs::create_directories(path_ / "mount" / "below");
     write_file(path_ / "mount" / "in", "contents");
     write_file(path_ / "mount" / "gone", "to be removed");

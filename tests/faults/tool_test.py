@@ -41,7 +41,7 @@ def run(arguments, folder, kind, number, how):
     calls = folder / "calls"
     calls.unlink(missing_ok=True)
     environment = dict(os.environ, GPURUN_FAULT=f"{kind} {number} {how}", GPURUN_CACHE="",
-                       GPURUN_FAULT_CALLS=str(calls))
+                       GPURUN_FAULT_CALLS=str(calls), TMPDIR=str(folder))
     done = subprocess.run([TOOL, "--device", "cpu", *arguments] if arguments[0] != "map" else
                           [TOOL, "map", "--device", "cpu", *arguments[1:]], cwd=folder,
                           input=b"input\n", capture_output=True, timeout=120, env=environment)
