@@ -485,6 +485,36 @@ TEST(Api, TracesAreKept) {
     EXPECT_THAT(lines[0], HasSubstr("fd_write(2, \"err\""));
 }
 
+// Notes the numbers up to 1000.
+constexpr const char* noter = R"((module
+    (import "gpu" "debug_i32" (func $debug (param i32)))
+    (func (export "_start") (local $i i32)
+      (loop $next
+        (call $debug (local.get $i))
+        (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                               (i32.const 1000)))))))";
+
+// Processes wait for whoever takes their lines. In a result there is room for some.
+TEST(Api, NotesOfManyAreNotLost) {
+    constexpr uint32_t processes = 20;
+    std::vector<int> next(processes);
+    Config config;
+    config.processes(processes).debug([&](std::string_view line) {
+        uint32_t process = 0;
+        int number = 0;
+        ASSERT_EQ(std::sscanf(std::string(line).c_str(), "process %u: %d", &process, &number), 2);
+        ASSERT_LT(process, processes);
+        EXPECT_EQ(number, next[process]++);
+    });
+    Result shown = run(device(), module(noter), config);
+    EXPECT_EQ(next, std::vector<int>(processes, 1000));
+    EXPECT_TRUE(shown.debug().empty());
+    EXPECT_EQ(shown.debug_dropped(), 0u);
+    Result kept = run(device(), module(noter), Config().processes(processes));
+    EXPECT_GT(kept.debug().size(), 1000u);
+    EXPECT_EQ(kept.debug().size() + kept.debug_dropped(), processes * 1000u);
+}
+
 TEST(Api, ChecksBeforeRuns) {
     Module made = module(functions);
     auto check = [&](const Config& config) { return error_of([&] { config.check(made); }); };

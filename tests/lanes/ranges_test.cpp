@@ -95,10 +95,9 @@ protected:
         const engine::Job job{made, run_};
         return engine::run_burst(*device_, {&job, 1}, {});
     }
-    // Has the other layout's kernel at once. In a build for development it would be assembled first.
-    void load_interleaved() {
-        ASSERT_TRUE(device_->gang_kernel(false, Layout::interleaved).ok());
-    }
+    // Has the other layout's kernel at once. In a build for development it would be assembled
+    // first.
+    void load_interleaved() { ASSERT_TRUE(device_->gang_kernel(false, Layout::interleaved).ok()); }
     // Returns how the first process ended that ended otherwise than expected; "" if none did.
     static std::string difference(const BurstReport& report, const BurstReport& expected) {
         for (u32 i = 0; i < expected.processes(); i++)
@@ -211,6 +210,34 @@ TEST_F(Ranges, DumpWhatTraps) {
 }
 
 // Fewer processes than a range.
+// Lanes that find the ring of records full wait until the host has emptied it.
+TEST_F(Ranges, LoseNothingThatIsNoted) {
+    constexpr u32 processes = 300, lines = 40;
+    constexpr const char* text = R"((import "gpu" "debug_i32" (func $debug (param i32)))
+        (func (export "run") (param i32) (local $i i32)
+          (loop $next
+            (call $debug (local.get $i))
+            (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                                   (i32.const 40))))))";
+    static_assert(processes * lines > 2 * engine::held_records);
+    for (Layout layout : {Layout::linear, Layout::interleaved}) {
+        std::vector<u32> next(processes);
+        u32 wrong = 0;
+        run_.take_line = [&](const std::string& line) {
+            u32 process = 0, number = 0;
+            const bool is_line =
+                std::sscanf(line.c_str(), "process %u: %u", &process, &number) == 2;
+            wrong += !is_line || process >= processes || number != next[process]++;
+        };
+        run_.layout = layout;
+        auto report = run(processes, text);
+        ASSERT_TRUE(report.ok()) << report.error().to_string();
+        EXPECT_EQ(wrong, 0u);
+        EXPECT_EQ(next, std::vector<u32>(processes, lines));
+        EXPECT_EQ(report->notes()->lost(), 0u);
+    }
+}
+
 TEST_F(Ranges, OfFewProcessesAreNone) {
     load_interleaved();
     auto report = run(127, program(3, ~0u));
