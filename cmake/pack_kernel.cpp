@@ -1,4 +1,4 @@
-// Packs a kernel of the runtime for the binary (device/runtime_kernels.h): its PTX compressed, or
+// Packs a kernel of the runtime for the binary (device/cuda/runtime_kernels.h): its PTX compressed, or
 // machine code that NVIDIA's linker library makes from the PTX, as the driver's assembler would.
 //
 //     pack_kernel PTX OUTPUT                            the PTX
@@ -16,7 +16,7 @@
 
 #include "base/compress.h"
 #include "base/hash.h"
-#include "device/runtime_kernels.h"
+#include "device/cuda/runtime_kernels.h"
 
 namespace gpurun {
 namespace {

@@ -1,7 +1,7 @@
 # src/runtime for NVIDIA GPUs: src/runtime/kernels/*_nvptx.cpp, each a translation unit with the whole
 # runtime in it, as PTX for the CUDA driver to assemble (one file a variant) and as machine code where
 # GPURUN_CUBINS says so. The library runtime_kernels carries both inside the binary
-# (device/runtime_kernels.h).
+# (device/cuda/runtime_kernels.h).
 
 # Guest memory holds values of every type at any address, so no rule of C++ about the types of
 # accesses may be used: a store of one type changes what a load of another type reads.

@@ -21,7 +21,7 @@ static_assert(max_function_words < native_most_words);
 constexpr u64 max_function_cells = u64{1} << 24;  // words times slots
 constexpr usize max_params = 100, max_results = 20;
 // That are live at once on a GPU, where whatever finds no register is on a small stack: assemblers
-// want up to 10 bytes for each, and device/cuda_native.cpp has what they may take.
+// want up to 10 bytes for each, and device/cuda/cuda_native.cpp has what they may take.
 constexpr u32 max_gpu_live = 160;
 
 // Words of code that a piece has about. Its size, not the number of threads, says what is in it:

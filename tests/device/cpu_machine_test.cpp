@@ -1,6 +1,6 @@
 // A resident launch on the CPU: how it begins and parks, and what ends a wait. Its warps do next
 // to nothing here.
-#include "device/cpu_machine.h"
+#include "device/cpu/cpu_machine.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "fake_cuda.h"
 
 namespace gpurun::device {

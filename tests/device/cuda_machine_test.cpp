@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "fake_cuda.h"
 
 namespace gpurun::device {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "abi/machine.h"
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 namespace gpurun::device::cuda {
 

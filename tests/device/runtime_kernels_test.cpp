@@ -1,6 +1,6 @@
 // The kernels that the binary carries: what is shipped is what the PTX says, and a chip gets its
 // machine code if there is some that the driver takes. With a driver that has no GPU.
-#include "device/runtime_kernels.h"
+#include "device/cuda/runtime_kernels.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "base/compress.h"
 #include "base/hash.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "fake_cuda.h"
 
 namespace gpurun::device {

@@ -3,7 +3,7 @@
 #include "../device/fake_cuda.h"
 #include "../lanes/lanes_driver.h"
 #include "api/handles.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "mode_parts.h"
 
 namespace gpurun::faults {

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "base/format.h"
-#include "device/cpu_machine.h"
+#include "device/cpu/cpu_machine.h"
 #include "device/slot_layout.h"
 
 extern "C" {

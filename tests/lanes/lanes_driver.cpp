@@ -7,7 +7,7 @@
 
 #include "../device/fake_cuda.h"
 #include "base/hash.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "runtime/machine/waiting.h"
 #include "runtime/vm/interp.h"
 #include "runtime/wasi/system.h"

@@ -2,7 +2,7 @@
 // warps.h.
 #pragma once
 
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 namespace gpurun::test {
 

@@ -8,7 +8,7 @@
 
 #include "../device/fake_cuda.h"
 #include "base/format.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "engine/burst.h"
 #include "lanes_driver.h"
 #include "text/assemble.h"

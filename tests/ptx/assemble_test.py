@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 WANTED = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]
-MOST_FRAME, FEWEST_REGISTERS = 2048, 64  # as src/device/cuda_native.cpp has them for machine code
+MOST_FRAME, FEWEST_REGISTERS = 2048, 64  # as src/device/cuda/cuda_native.cpp has them for machine code
 LIVE = 155  # words: about as many as src/codegen/piece.cpp lets be live at once
 
 # The chip of each: 0 is the oldest, -1 the newest. The kernels of a kind differ in where memories and stacks lie and in

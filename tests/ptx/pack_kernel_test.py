@@ -35,7 +35,7 @@ def pack(*words):
 
 
 def header(path):
-    """PackedHeader of src/device/runtime_kernels.h."""
+    """PackedHeader of src/device/cuda/runtime_kernels.h."""
     names = ("ptx_hash", "size", "chip", "registers", "toolkit", "padding")
     return dict(zip(names, struct.unpack_from("<QQIIII", path.read_bytes())))
 

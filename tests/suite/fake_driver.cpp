@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 using gpurun::u32;
 using gpurun::u64;

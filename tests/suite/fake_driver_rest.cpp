@@ -1,5 +1,5 @@
 // The functions of the fake driver that do nothing: fake_driver.cpp has the others.
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 using gpurun::u32;
 using gpurun::usize;

@@ -13,7 +13,7 @@
 
 #include "base/format.h"
 #include "base/result.h"
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 using namespace gpurun;
 using namespace gpurun::device;

@@ -1,6 +1,6 @@
 // PTX to machine code, by the driver's assembler. No device has to be open for it.
 #include "base/format.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "image/cache.h"
 
 namespace gpurun::device {

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/phases.h"
 #include "base/threads.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/devices.h"
 
 namespace gpurun::device {

@@ -9,7 +9,7 @@
 #include "abi/native.h"
 #include "base/phases.h"
 #include "base/threads.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 
 namespace gpurun::device {
 namespace {

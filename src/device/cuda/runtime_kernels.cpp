@@ -1,5 +1,5 @@
 // Unpacks the kernels that the binary carries. They are our own: what does not fit is a bug.
-#include "device/runtime_kernels.h"
+#include "device/cuda/runtime_kernels.h"
 
 #include <cstring>
 

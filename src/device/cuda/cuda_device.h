@@ -19,9 +19,9 @@
 #include "abi/check.h"
 #include "base/format.h"
 #include "base/threads.h"
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 #include "device/device.h"
-#include "device/runtime_kernels.h"
+#include "device/cuda/runtime_kernels.h"
 
 namespace gpurun::device {
 

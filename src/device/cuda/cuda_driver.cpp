@@ -1,5 +1,5 @@
 // Opens libcuda.so.1 and finds its functions.
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 // Links images with the runtime's functions, and finds the end of stacks.
-#include "device/cpu_native.h"
+#include "device/cpu/cpu_native.h"
 
 #include <pthread.h>
 

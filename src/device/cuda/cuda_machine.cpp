@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/phases.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 
 namespace gpurun::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/phases.h"
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 #include "device/slot_layout.h"
 
 namespace gpurun::device {

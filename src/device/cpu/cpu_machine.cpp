@@ -1,5 +1,5 @@
 // A resident launch on the CPU: a thread of the host for each warp, and a bell that is a futex.
-#include "device/cpu_machine.h"
+#include "device/cpu/cpu_machine.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/threads.h"
-#include "device/cpu_native.h"
+#include "device/cpu/cpu_native.h"
 #include "runtime/platform/platform.h"
 
 namespace gpurun::device {

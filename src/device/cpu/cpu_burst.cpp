@@ -1,0 +1,394 @@
+// A burst on the CPU: a thread a core, each with slots of its own, takes one process after another.
+#include "device/cpu/cpu_burst.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/phases.h"
+#include "base/threads.h"
+#include "device/cpu/cpu_process.h"
+#include "device/slot_layout.h"
+#include "runtime/machine/waiting.h"
+#include "runtime/memory/watch.h"
+
+namespace gpurun::device {
+namespace {
+
+constexpr std::chrono::microseconds sample_every(500);  // of a worker's time
+constexpr u32 sampled_share = 16;  // of a quantum, so that processes are seen that end soon
+
+// The machine code of a burst: there from the beginning, or from some moment on.
+class BurstNative {
+public:
+    static Result<std::unique_ptr<BurstNative>> make(const Burst& burst) {
+        const bool is_interpreted = burst.native.empty() && !burst.late_native;
+        NativeRoom room = TRY(NativeRoom::make(is_interpreted ? 0 : burst.code.size()));
+        return std::make_unique<BurstNative>(burst, std::move(room));
+    }
+    BurstNative(const Burst& burst, NativeRoom room)
+        : burst_(burst), room_(std::move(room)), is_late_(bool(burst.late_native)) {
+        for (const NativePart& part : burst.native) room_.table().add(part);
+    }
+    const CpuNativeTable& now() const { return room_.table(); }
+    // By any worker, in turn with the processes. `position` is where one of its own is, or 0.
+    void look_for_more(u32 position) {
+        if (!is_late_.load(std::memory_order_relaxed)) return;
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        const auto now = std::chrono::steady_clock::now();
+        if (!lock.owns_lock() || !is_late_ || now < next_look_) return;
+        next_look_ = now + (burst_.tier == Tier::early ? std::chrono::milliseconds(0) : patience);
+        Activity activity;
+        activity.position = position;
+        room_.table().take_misses(activity);
+        const Burst::Late late = burst_.late_native(activity);
+        for (const NativePart& part : late.parts) room_.table().add(part);
+        is_late_ = !late.is_last;
+    }
+    bool is_early() const {
+        return burst_.tier == Tier::early && is_late_ && room_.table().is_empty();
+    }
+
+private:
+    static constexpr std::chrono::milliseconds patience{2};
+
+    const Burst& burst_;
+    NativeRoom room_;
+    std::atomic<bool> is_late_;
+    std::mutex mutex_;
+    std::chrono::steady_clock::time_point next_look_;
+};
+
+// One thread's slot: the memory that its processes use one after another.
+class Slot final : public WaitingProcess {
+public:
+    Slot(const Burst& burst, const SlotLayout& layout, const BurstNative& native, Reservation words,
+         Reservation bytes)
+        : burst_(burst),
+          layout_(layout),
+          native_(native),
+          words_(std::move(words)),
+          bytes_(std::move(bytes)),
+          process_{
+              burst.code.data(),      words_.as<u32>(), bytes_.as<u8>(), words_.as<u32>(), 0, 63,
+              system_at(burst.system)} {}
+
+    void prepare(u32 id) {
+        id_ = id;
+        u32* words = process_.words;
+        if (used_) {
+            // Fresh objects and memories are expected to be zero.
+            u32 heap = layout_.words[process_heap_next];
+            std::fill(words + heap, words + words[process_heap_next], 0);
+            for (const BurstMemory& memory : burst_.memories) {
+                rt::Memory m = rt::memory_at(process_, memory.record);
+                std::memset(m.base, 0, m.size);
+            }
+        }
+        if (burst_.is_watched) poison();
+        used_ = true;
+        for (const WordRange& range : layout_.ranges)
+            std::copy(layout_.words.begin() + range.begin, layout_.words.begin() + range.end,
+                      words + range.begin);
+        for (const BurstMemory& memory : burst_.memories) {
+            u8* base = rt::memory_at(process_, memory.record).base;
+            std::ranges::copy(memory.data, base);
+            u64 capacity = rt::get<u64>(words + memory.record, memory_capacity);
+            if (burst_.is_watched) std::memset(base + capacity, u8(canary_pattern), canary_bytes);
+        }
+        auto arguments = burst_.arguments.begin() + isize(id) * burst_.argument_words;
+        std::copy(arguments, arguments + burst_.argument_words, words + layout_.stack);
+        begin_in_system(process_, id);
+    }
+
+    // Runs for a while; `ready` if there is more to do. Calls `between` between two quanta.
+    template <class Between>
+    ThreadState run(const RunControl& control, Between between) {
+        using namespace std::chrono;
+        constexpr milliseconds slice(20);
+        const auto end = steady_clock::now() + slice;
+        if (process_.system != nullptr && process_.words[process_block] == 0) {
+            process_.words[burst_.thread + thread_trap] = u32(Trap::system_memory_exhausted);
+            return ThreadState::trapped;
+        }
+        for (;;) {
+            ThreadState state = run_thread(process_, burst_.thread, native_.now(), burst_.tier,
+                                           burst_.sample ? sampled_share : 1);
+            if (state != ThreadState::ready || control.wants_stop()) return state;
+            between();
+            if (native_.is_early()) return state;
+            if (steady_clock::now() >= end) return state;
+        }
+    }
+
+    bool may_go_on() { return rt::may_go_on(process_, process_.words + burst_.thread); }
+    // Returns true if it waits for nothing but time.
+    bool falls_asleep(ThreadState state) const {
+        return rt::waits_for_time(process_.words + burst_.thread, state);
+    }
+    // How long it waits yet.
+    std::chrono::nanoseconds sleep_left() const {
+        u64 now = rt::wait_clock(process_);
+        u64 deadline = rt::get<u64>(process_.words, burst_.thread + thread_wait_until);
+        u64 most = u64{3600} * 1'000'000'000;
+        return std::chrono::nanoseconds(deadline > now ? std::min(deadline - now, most) : 0);
+    }
+    u32 position() const { return process_.words[burst_.thread + thread_pc]; }
+    u32 id() const override { return id_; }
+    Handle block() const override { return process_.words[process_block]; }
+    Result<void> read_words(u32 index, std::span<u32> words) override {
+        std::copy_n(process_.words + index, words.size(), words.begin());
+        return {};
+    }
+    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
+        std::copy_n(process_.bytes + offset, bytes.size(), bytes.begin());
+        return {};
+    }
+    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
+        std::ranges::copy(bytes, process_.bytes + offset);
+        return {};
+    }
+    void wake() { process_.words[burst_.thread + thread_state] = u32(ThreadState::ready); }
+
+    void verify(u32 id) const {
+        if (!burst_.is_watched) return;
+        if (id == burst_.spoilt) rt::spoil_canary(process_);
+        rt::verify_process(process_, id);
+    }
+
+    void write_result(ThreadState state, u32* to) const {
+        const u32* words = process_.words;
+        const u32* thread = words + burst_.thread;
+        to[result_state] = u32(state);
+        to[result_trap] = thread[thread_trap];
+        to[result_pc] = thread[thread_pc];
+        if (Handle block = words[process_block]) {
+            to[result_block] = block;
+            to[result_exit] = rt::at_handle<ProcessBlock>(process_, block)->exit_code;
+            rt::end_process(process_, block, true);
+        }
+        to[result_fuel] = thread[thread_fuel];
+        to[result_fuel + 1] = thread[thread_fuel + 1];
+        std::copy_n(words + layout_.stack, burst_.result_words, to + result_first);
+    }
+
+private:
+    using isize = std::ptrdiff_t;
+
+    // Nothing of an earlier process may be needed by the next.
+    void poison() {
+        u32* words = process_.words;
+        const u32 end = std::min(layout_.stack_end, layout_.stack + poisoned_slots);
+        std::fill(words + layout_.stack, words + end, poison_word);
+        for (const WordRange& range : layout_.ranges)
+            std::fill(words + range.begin, words + range.end, poison_word);
+    }
+
+    static constexpr u32 poisoned_slots = gang_stack_slots;  // of a stack that may be much larger
+
+    const Burst& burst_;
+    const SlotLayout& layout_;
+    const BurstNative& native_;
+    Reservation words_, bytes_;
+    rt::Process process_;
+    u32 id_ = 0;
+    bool used_ = false;
+};
+
+// What the workers of a burst share beside the processes.
+struct Together {
+    std::mutex host;  // what the host does to system memory is not for several at once
+    std::atomic<bool> has_failed = false;  // one of them
+    std::atomic<u64> ended = 0;            // processes, of all parts so far
+    std::mutex progress;                   // held by the one that tells it
+};
+
+// What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
+// slot of its own, so that none keeps the others from their turn.
+class Worker {
+public:
+    Worker(const Burst& burst, const SlotLayout& layout, BurstNative& native,
+           std::atomic<u32>& next, BurstResults& results, const RunControl& control,
+           Together& together)
+        : burst_(burst),
+          layout_(layout),
+          native_(native),
+          next_(next),
+          results_(results),
+          control_(control),
+          together_(together) {}
+
+    Result<void> work() {
+        for (;;) {
+            bool has_run = false;
+            native_.look_for_more(0);
+            for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
+            if (problem_) return *problem_;
+            if (control_.wants_stop()) break;
+            if (together_.has_failed) return {};  // nobody will have the results
+            bool has_new = TRY(take_next());
+            if (busy_ == 0 && !has_new) return {};
+            if (!has_run && !has_new) nap();
+        }
+        for (Turn& turn : turns_)
+            if (turn.is_busy) finish(turn, ThreadState::ready);
+        return {};
+    }
+
+private:
+    static constexpr usize max_slots = 1024;  // then new processes wait
+
+    struct Turn {
+        Slot slot;
+        u32 id = 0;
+        bool is_busy = false, is_asleep = false;
+    };
+
+    // Begins a process that nobody has begun.
+    Result<bool> take_next() {
+        auto free = std::ranges::find_if(turns_, [](const Turn& turn) { return !turn.is_busy; });
+        if (free == turns_.end() && turns_.size() == max_slots) return false;
+        u32 id = next_.fetch_add(1, std::memory_order_relaxed);
+        if (id >= burst_.end()) {
+            next_.fetch_sub(1, std::memory_order_relaxed);
+            return false;
+        }
+        if (free == turns_.end()) {
+            Reservation words =
+                TRY(Reservation::make(layout_.words.size() * sizeof(u32), "stack and heap"));
+            Reservation bytes =
+                TRY(Reservation::make(std::max<u64>(layout_.bytes_per_process, 1), "memories"));
+            bytes.prefer_large_pages();
+            turns_.emplace_back(Slot(burst_, layout_, native_, std::move(words), std::move(bytes)));
+            free = std::prev(turns_.end());
+        }
+        free->id = id;
+        free->is_busy = true;
+        free->is_asleep = false;
+        busy_++;
+        free->slot.prepare(id);
+        run(*free);
+        return true;
+    }
+
+    // False: there was nothing to do.
+    bool run(Turn& turn) {
+        if (!turn.is_busy) return false;
+        if (turn.is_asleep) {
+            if (!turn.slot.may_go_on()) return false;
+            turn.is_asleep = false;
+        }
+        ThreadState state = turn.slot.run(control_, [&] {
+            sample(turn);
+            native_.look_for_more(turn.slot.position());
+        });
+        if (state == ThreadState::host) {
+            std::lock_guard lock(together_.host);
+            Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
+            if (!served && !problem_) problem_ = served.error();
+            turn.slot.wake();
+        } else if (turn.slot.falls_asleep(state)) {
+            turn.is_asleep = true;
+        } else if (state != ThreadState::ready) {
+            if (state == ThreadState::trapped && burst_.look) look(turn);
+            finish(turn, state);
+        }
+        return true;
+    }
+
+    void look(Turn& turn) {
+        std::lock_guard lock(together_.host);
+        Result<bool> seen = burst_.look(turn.slot, turn.id);
+        if (!seen && !problem_) problem_ = seen.error();
+    }
+
+    // Looks at the process's stack if it is time for that.
+    void sample(Turn& turn) {
+        if (!burst_.sample) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_sample_) return;
+        next_sample_ = now + sample_every;
+        std::lock_guard lock(together_.host);
+        Result<void> seen = burst_.sample(turn.slot, 1);
+        if (!seen && !problem_) problem_ = seen.error();
+    }
+
+    void finish(Turn& turn, ThreadState state) {
+        turn.slot.verify(turn.id);
+        turn.slot.write_result(
+            state, results_.words.data() + usize(turn.id - burst_.first) * results_.stride);
+        turn.is_busy = false;
+        busy_--;
+        together_.ended.fetch_add(1, std::memory_order_relaxed);
+        if (!control_.progress) return;
+        // Whoever finds the lock taken leaves the news to the next one.
+        if (std::unique_lock lock(together_.progress, std::try_to_lock); lock)
+            control_.progress(together_.ended.load(std::memory_order_relaxed));
+    }
+
+    // Until the first of the sleepers wakes up, or a look at the stop request is due.
+    void nap() const {
+        std::chrono::nanoseconds shortest = std::chrono::milliseconds(10);
+        for (const Turn& turn : turns_)
+            if (turn.is_busy && turn.is_asleep)
+                shortest = std::min(shortest, turn.slot.sleep_left());
+        std::this_thread::sleep_for(shortest);
+    }
+
+    const Burst& burst_;
+    const SlotLayout& layout_;
+    BurstNative& native_;
+    std::atomic<u32>& next_;
+    BurstResults& results_;
+    const RunControl& control_;
+    Together& together_;
+    std::deque<Turn> turns_;
+    std::optional<Error> problem_;
+    usize busy_ = 0;
+    std::chrono::steady_clock::time_point next_sample_ =
+        std::chrono::steady_clock::now() + sample_every;
+};
+
+Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 cores,
+                              Together& together) {
+    BurstResults results;
+    results.stride = result_first + part.result_words;
+    results.words.assign(usize(part.processes) * results.stride, 0);
+    const SlotLayout layout = lay_out(part);
+    const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
+    std::atomic<u32> next = part.first;
+    u32 workers = std::min(part.processes, cores);
+    Result<void> outcome;
+    std::mutex outcome_mutex;
+    share_work(workers, [&](u32) {
+        Result<void> worked = guarded(
+            [&] { return Worker(part, layout, *native, next, results, control, together).work(); });
+        if (worked) return;
+        together.has_failed = true;
+        std::lock_guard lock(outcome_mutex);
+        if (outcome) outcome = std::move(worked);
+    });
+    TRY(std::move(outcome));
+    return results;
+}
+
+}  // namespace
+
+Result<BurstOutcome> run_cpu_burst(std::span<const Burst> parts, const RunControl& control,
+                                   u32 cores) {
+    PhaseTimer timer(Phase::run);
+    BurstOutcome outcome;
+    auto start = std::chrono::steady_clock::now();
+    Together together;
+    for (const Burst& part : parts)
+        outcome.parts.push_back(TRY(run_part(part, control, cores, together)));
+    for (const Burst& part : parts)
+        outcome.slots = std::max(outcome.slots, std::min(part.processes, cores));
+    outcome.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.launches = 1;
+    return outcome;
+}
+
+}  // namespace gpurun::device
