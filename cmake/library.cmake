@@ -2,7 +2,7 @@
 # the objects of all folders.
 set(objects)
 foreach(folder base wasm text translate native_bitcode codegen image runtime runtime_kernels
-        device host engine api)
+        burst device host engine api)
   list(APPEND objects $<TARGET_OBJECTS:${folder}>)
 endforeach()
 

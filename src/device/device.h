@@ -69,6 +69,7 @@ struct DeviceInfo {
     u32 capability = 0;       // 75 is 7.5; 0 on the CPU
     u32 multiprocessors = 0;  // cores on the CPU
     u32 lanes = 0;            // that can be resident at once
+    u32 warp_lanes = 1;       // that run in lockstep
     u32 block_lanes = 1;      // that a multiprocessor is given at a time
     u64 memory_total = 0, memory_free = 0;
     bool has_watchdog = false;
@@ -171,7 +172,7 @@ struct BurstMemory {
 
 // Many processes of one template, each with arguments of its own, run to their end. Its words and
 // memories are as large as they may get; a device may give a process less until it needs more
-// (device/slot_layout.h). Several bursts may be ranges of a larger one.
+// (burst/slot_layout.h). Several bursts may be ranges of a larger one.
 struct Burst {
     std::vector<u64> code;
     std::vector<u32> words;  // of one process, before it begins: all but the stack, which is last

@@ -12,7 +12,6 @@
 #include "base/format.h"
 #include "base/notes.h"
 #include "base/threads.h"
-#include "device/slot_layout.h"
 #include "engine/images.h"
 #include "engine/trace.h"
 #include "host/harvest.h"

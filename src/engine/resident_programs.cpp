@@ -3,7 +3,7 @@
 
 #include "base/format.h"
 #include "base/threads.h"
-#include "device/slot_layout.h"
+#include "burst/slot_layout.h"
 #include "engine/images.h"
 #include "engine/resident.h"
 
@@ -96,8 +96,8 @@ Result<u32> Resident::bring(Loading& loading) {
     const std::string& name = loading.wanted.program.name;
     const device::Burst& burst = **loading.made;
     ProgramInfo& info = loading.info;
-    const device::SlotLayout slot = device::lay_out(burst, {resident_stack_slots, 0});
-    const std::vector<u8> bytes = device::initial_bytes(burst, slot);
+    const burst::SlotLayout slot = burst::lay_out(burst, {resident_stack_slots, 0});
+    const std::vector<u8> bytes = burst::initial_bytes(burst, slot);
     info.code_bytes = burst.code.size() * sizeof(u64);
     info.template_words = slot.words.size();
     info.template_bytes = bytes.size();

@@ -1,4 +1,4 @@
-// Plans a launch as cuda_burst.cpp does, with slots of full size: nothing outgrows them.
+// Plans a launch as src/burst does, with slots of full size: nothing outgrows them.
 #include "lanes_device.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <deque>
 
 #include "base/format.h"
+#include "burst/slot_layout.h"
 #include "device/cpu/cpu_machine.h"
-#include "device/slot_layout.h"
 
 extern "C" {
 void gpurun_burst_4(gpurun::BurstParams params);
@@ -214,8 +214,8 @@ Result<BurstResults> LanesDevice::run_part(const Burst& part, const device::RunC
     BurstResults results;
     results.stride = result_first + part.result_words;
     results.words.assign(usize(part.processes) * results.stride, 0);
-    const device::SlotLayout slot = device::lay_out(part);
-    std::vector<u8> template_bytes = device::initial_bytes(part, slot);
+    const burst::SlotLayout slot = burst::lay_out(part);
+    std::vector<u8> template_bytes = burst::initial_bytes(part, slot);
     const u64 template_size = template_bytes.size();
     template_bytes.push_back(0);  // so that it is somewhere even if it is empty
     const u32 lanes = lanes_ * warps_;

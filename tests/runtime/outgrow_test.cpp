@@ -1,7 +1,7 @@
 // Processes that begin with little stack and memory, and move to larger slots as they need them.
 #include <gtest/gtest.h>
 
-#include "device/slot_layout.h"
+#include "burst/slot_layout.h"
 #include "process.h"
 #include "runtime/memory/move.h"
 #include "runtime/memory/watch.h"
@@ -10,9 +10,9 @@
 namespace gpurun::test {
 namespace {
 
-using device::lay_out;
-using device::SlotLayout;
-using device::SlotSize;
+using burst::lay_out;
+using burst::SlotLayout;
+using burst::SlotSize;
 
 // A slot in host memory.
 struct Place {

@@ -8,13 +8,15 @@
 
 #include "base/phases.h"
 #include "base/threads.h"
+#include "burst/slot_layout.h"
 #include "device/cpu/cpu_process.h"
-#include "device/slot_layout.h"
 #include "runtime/machine/waiting.h"
 #include "runtime/memory/watch.h"
 
 namespace gpurun::device {
 namespace {
+
+using burst::SlotLayout;
 
 constexpr std::chrono::microseconds sample_every(500);  // of a worker's time
 constexpr u32 sampled_share = 16;  // of a quantum, so that processes are seen that end soon
@@ -355,7 +357,7 @@ Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 
     BurstResults results;
     results.stride = result_first + part.result_words;
     results.words.assign(usize(part.processes) * results.stride, 0);
-    const SlotLayout layout = lay_out(part);
+    const SlotLayout layout = burst::lay_out(part);
     const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
     std::atomic<u32> next = part.first;
     u32 workers = std::min(part.processes, cores);

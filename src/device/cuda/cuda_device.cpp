@@ -33,6 +33,7 @@ Result<DeviceInfo> read_info(const Driver& driver, int device) {
     usize total = 0;
     TRY(driver.check(driver.device_memory(&total, device), "asking for the device's memory"));
     info.memory_total = info.memory_free = total;
+    info.warp_lanes = warp_lanes;
     info.block_lanes = block_lanes;
     info.has_layouts = true;
     return info;

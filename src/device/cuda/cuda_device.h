@@ -20,8 +20,8 @@
 #include "base/format.h"
 #include "base/threads.h"
 #include "device/cuda/cuda_driver.h"
-#include "device/device.h"
 #include "device/cuda/runtime_kernels.h"
+#include "device/kernel_device.h"
 
 namespace gpurun::device {
 
@@ -41,43 +41,6 @@ struct Account {
     // A kernel runs that does not end: whatever frees something would wait for it for ever, so
     // that is left to the end of the process.
     bool is_lost = false;
-};
-
-class Buffer {
-public:
-    Buffer() = default;
-    // The device's account outlives it.
-    Buffer(const Driver* driver, DevicePointer at, u64 size, Account* account)
-        : driver_(driver), account_(account), at_(at), size_(size) {
-        Usage& usage = account->usage;
-        usage.bytes += size;
-        usage.peak_bytes = std::max(usage.peak_bytes, usage.bytes);
-    }
-    Buffer(Buffer&& other) noexcept
-        : driver_(other.driver_),
-          account_(other.account_),
-          at_(std::exchange(other.at_, 0)),
-          size_(std::exchange(other.size_, 0)) {}
-    Buffer& operator=(Buffer&& other) noexcept {
-        std::swap(driver_, other.driver_);
-        std::swap(account_, other.account_);
-        std::swap(at_, other.at_);
-        std::swap(size_, other.size_);
-        return *this;
-    }
-    ~Buffer() {
-        if (!at_ || account_->is_lost) return;
-        driver_->memory_free(at_);
-        account_->usage.bytes -= size_;
-    }
-    DevicePointer at() const { return at_; }
-    u64 size() const { return size_; }
-
-private:
-    const Driver* driver_ = nullptr;
-    Account* account_ = nullptr;
-    DevicePointer at_ = 0;
-    u64 size_ = 0;
 };
 
 // The host's request to stop: a word of device memory, which every warp looks at, written by
@@ -273,15 +236,9 @@ Result<std::vector<u8>> assemble(const Chip& chip, const RuntimeKernel& kernel);
 // that loading it does not take long. A failure is reported when the kernel is loaded.
 void assemble_beforehand(const Chip& chip, const RuntimeKernel& kernel);
 
-// NativeEntries, and the memory that they are in.
-struct UploadedEntries {
-    Buffer memory;
-    NativeEntries addresses = {};
-};
-
 // ---- the device --------------------------------------------------------------------
 
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public KernelDevice {
 public:
     CudaDevice(const Driver* driver, int device) : driver_(*driver), device_(device) {}
     ~CudaDevice() override {
@@ -337,7 +294,9 @@ public:
         return driver_.check(status, what);
     }
 
-    Result<Buffer> allocate(u64 size, const char* what) {
+    // ---- memory --------------------------------------------------------------------
+
+    Result<Buffer> allocate(u64 size, const char* what) override {
         if (size == 0) size = 16;
         DevicePointer at = 0;
         cuda::Status status = driver_.memory_alloc(&at, size);
@@ -350,35 +309,45 @@ public:
                 what, (unsigned long long)(size >> 20), free >> 20, total >> 20)};
         }
         TRY(check(status, "allocating device memory"));
-        return Buffer(&driver_, at, size, &account_);
+        account_.usage.bytes += size;
+        account_.usage.peak_bytes = std::max(account_.usage.peak_bytes, account_.usage.bytes);
+        return Buffer(this, at, size);
     }
-    Result<Buffer> allocate_zeroed(u64 size, const char* what) {
-        Buffer buffer = TRY(allocate(size, what));
-        TRY(check(driver_.fill_bytes(buffer.at(), 0, buffer.size(), stream_),
-                  "clearing device memory"));
-        return buffer;
+    void release(DevicePointer at, u64 size) override {
+        if (account_.is_lost) return;
+        driver_.memory_free(at);
+        account_.usage.bytes -= size;
     }
-    template <class T>
-    Result<Buffer> upload(std::span<const T> data, const char* what) {
-        Buffer buffer = TRY(allocate(data.size_bytes(), what));
-        TRY(copy_in(buffer.at(), data.data(), data.size_bytes()));
-        return buffer;
+    Result<void> clear(DevicePointer at, u64 size) override {
+        return check(driver_.fill_bytes(at, 0, size, stream_), "clearing device memory");
     }
-    Result<void> copy_in(DevicePointer to, const void* from, u64 size) {
+    Result<void> copy_in(DevicePointer to, const void* from, u64 size) override {
         if (size == 0) return {};
         account_.usage.bytes_in += size;
         return check(driver_.copy_to_device(to, from, size, stream_), "copying to the device");
     }
-    Result<void> copy_out(void* to, DevicePointer from, u64 size) {
+    Result<void> copy_out(void* to, DevicePointer from, u64 size) override {
         if (size == 0) return {};
         account_.usage.bytes_out += size;
         TRY(check(driver_.copy_to_host(to, from, size, stream_), "copying from the device"));
         return check(driver_.stream_synchronize(stream_), "copying from the device");
     }
-
-    Result<void> synchronize(const char* what) {
+    Result<void> synchronize(const char* what) override {
         return check(driver_.stream_synchronize(stream_), what);
     }
+    Result<void> peek(void* to, DevicePointer from, u64 size) override {
+        return stop_.peek(from, to, size);
+    }
+    DevicePointer address_of(const SystemMemory* system) const override {
+        return device::address_of(system);
+    }
+    Result<u64> free_memory() override {
+        usize free = 0, total = 0;
+        TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
+        return u64(free);
+    }
+
+    // ---- kernels -------------------------------------------------------------------
 
     Result<const Kernel*> kernel(const RuntimeKernel& source);
     Result<void> load_kernel(Kernel& kernel, const RuntimeKernel& source);
@@ -394,11 +363,18 @@ public:
     // One that runs machine code of such images.
     Result<const Kernel*> native_kernel(codegen::Target target);
     // Where the code can be entered natively; and the rest of what such a kernel is told.
-    Result<UploadedEntries> upload_entries(std::span<const NativePart> parts, u64 code_words);
-    NativeParams native_params(Tier tier) const;
+    Result<UploadedEntries> upload_entries(std::span<const NativePart> parts,
+                                           u64 code_words) override;
+    NativeParams native_params(Tier tier) const override;
     u32 native_stack_bytes(codegen::Target target) const;
     Result<const Kernel*> solo_kernel(bool is_deep);
     Result<const Kernel*> gang_kernel(bool is_deep, Layout layout);
+    Result<BurstKernel> burst_kernel(const BurstKernelKind& kind) override;
+
+    // ---- launch and poll -----------------------------------------------------------
+
+    Result<void> launch_burst(const BurstKernel& kernel, u32 warps, BurstParams params,
+                              const RunControl& control) override;
     Result<void> launch(const Kernel& kernel, u32 blocks, u32 lanes, u32 shared_bytes,
                         void* params) {
         void* arguments[] = {params};
@@ -407,25 +383,17 @@ public:
                                     stream_, arguments, nullptr),
                      "launching a kernel");
     }
-    // Until the stream is empty; passes a stop request on to the kernel. How long the end took
-    // from then on, if there was one.
-    // `waiting`: device address of a count of lanes; once there are some, or the slice is over, the
-    // kernel is parked. `look` is called whenever the count is read, while the kernel runs.
+    // Waits until the stream is empty. A kernel that has no count of waiting lanes is not parked.
     Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0,
-                                       const std::function<Result<void>()>& look = {});
+                                       const std::function<Result<void>()>& look = {}) override;
     // Before a launch: a request that was there before it is not missed by a short kernel, and one
     // to an earlier launch is none to this one.
     Result<void> pass_on_stop(const RunControl& control) {
         return control.wants_stop() ? stop_.set(stop_end) : stop_.clear();
     }
     // Returns how long so many cycles of a multiprocessor take; 0: the driver does not tell.
-    double seconds_of(u64 cycles) const {
+    double seconds_of(u64 cycles) const override {
         return clock_khz_ == 0 ? 0 : double(cycles) / (clock_khz_ * 1e3);
-    }
-    Result<u64> free_memory() {
-        usize free = 0, total = 0;
-        TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
-        return u64(free);
     }
     StopWord& stop_word() { return stop_; }
     const Driver& driver() const { return driver_; }

@@ -1,10 +1,10 @@
-#include "device/slot_layout.h"
+#include "burst/slot_layout.h"
 
 #include <algorithm>
 
 #include "abi/code.h"
 
-namespace gpurun::device {
+namespace gpurun::burst {
 namespace {
 
 u64 read_wide(std::span<const u32> words, u32 at) { return code_pair(words[at], words[at + 1]); }
@@ -13,7 +13,7 @@ void write_wide(std::span<u32> words, u32 at, u64 value) {
     words[at + 1] = u32(value >> 32);
 }
 
-// The stack: last of all, with the record of whoever called first at its end.
+// Adds the stack: last of all, with the record of whoever called first at its end.
 void add_stack(SlotLayout& slot, const Burst& burst, u32 stack_slots) {
     std::vector<u32>& words = slot.words;
     u32* thread = words.data() + burst.thread;
@@ -33,10 +33,10 @@ void add_stack(SlotLayout& slot, const Burst& burst, u32 stack_slots) {
     words[process_canaries] = slot.stack_end;
 }
 
-// Memories one behind another, each with its canary.
+// Adds the memories one behind another, each with its canary.
 void add_memories(SlotLayout& slot, const Burst& burst, u64 limit) {
     u64 next = 0;
-    for (const BurstMemory& memory : burst.memories) {
+    for (const device::BurstMemory& memory : burst.memories) {
         std::span<u32> record = std::span(slot.words).subspan(memory.record, memory_words);
         const u64 size = read_wide(record, memory_bytes), full = read_wide(record, memory_capacity),
                   capacity = std::min(full, std::max(size, limit & ~u64{0xffff}));
@@ -69,7 +69,7 @@ SlotLayout lay_out(const Burst& burst, const SlotSize& size) {
 
 std::vector<u8> initial_bytes(const Burst& burst, const SlotLayout& slot) {
     std::vector<u8> bytes;
-    for (const BurstMemory& memory : burst.memories) {
+    for (const device::BurstMemory& memory : burst.memories) {
         const u64 base = read_wide(slot.words, memory.record + memory_base);
         if (!memory.data.empty()) bytes.resize(base);
         bytes.insert(bytes.end(), memory.data.begin(), memory.data.end());
@@ -81,4 +81,4 @@ std::vector<u8> initial_bytes(const Burst& burst, const SlotLayout& slot) {
     return bytes;
 }
 
-}  // namespace gpurun::device
+}  // namespace gpurun::burst

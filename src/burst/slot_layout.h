@@ -4,7 +4,9 @@
 
 #include "device/device.h"
 
-namespace gpurun::device {
+namespace gpurun::burst {
+
+using device::Burst;
 
 struct SlotSize {
     u32 stack_slots = ~u32{0};
@@ -19,9 +21,9 @@ struct SlotLayout {
     u32 clipped = 0;               // clipped_*: of what the process may have more
 };
 
-// A slot of that size, or of what the burst's processes may have if that is less.
+// Lays out a slot of that size, or of what the burst's processes may have if that is less.
 SlotLayout lay_out(const Burst& burst, const SlotSize& size = {});
-// Its bytes, up to the last that is not zero.
+// Returns its bytes, up to the last that is not zero.
 std::vector<u8> initial_bytes(const Burst& burst, const SlotLayout& slot);
 
-}  // namespace gpurun::device
+}  // namespace gpurun::burst

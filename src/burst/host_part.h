@@ -1,0 +1,38 @@
+// What the host does for processes whose kernel stands still: looks at stacks, looks at those that
+// trapped, fulfils requests.
+#pragma once
+
+#include <chrono>
+
+#include "burst/lane_process.h"
+
+namespace gpurun::burst {
+
+class HostPart {
+public:
+    HostPart(KernelDevice& device, std::span<const Burst> bursts) : device_(device) {
+        for (const Burst& burst : bursts) is_profiled_ |= bool(burst.sample);
+    }
+
+    // Returns true if somebody wants to see stacks; then a launch parks after sample_slice().
+    bool is_profiled() const { return is_profiled_; }
+    std::chrono::microseconds sample_slice() const;
+    // Looks at stacks of lanes that ran when the kernel parked, if it is time for that.
+    Result<void> sample(std::span<const Part> parts, const Stage& stage);
+    // Does what lanes of a parked kernel wait for; they go on with the next launch.
+    Result<void> serve(const Part& part, Slots& slots);
+
+private:
+    Result<bool> look_at(LaneProcess& process, const Burst& burst, const Slots& slots);
+
+    // To park, and to go on, takes some milliseconds where there are many lanes.
+    static constexpr std::chrono::milliseconds sample_every{50};
+
+    KernelDevice& device_;
+    bool is_profiled_ = false;
+    std::chrono::steady_clock::time_point next_sample_ =
+        std::chrono::steady_clock::now() + sample_every;
+    u64 samples_taken_ = 0;
+};
+
+}  // namespace gpurun::burst
