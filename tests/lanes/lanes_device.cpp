@@ -1,17 +1,18 @@
-// Plans a launch as src/burst does, with slots of full size: nothing outgrows them.
 #include "lanes_device.h"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
 
-#include "base/format.h"
-#include "burst/slot_layout.h"
+#include "burst/run.h"
 #include "device/cpu/cpu_machine.h"
 
 extern "C" {
 void gpurun_burst_4(gpurun::BurstParams params);
 void gpurun_burst_32(gpurun::BurstParams params);
+void gpurun_burst_deep_32(gpurun::BurstParams params);
+void gpurun_burst_deep_interleaved_32(gpurun::BurstParams params);
+void gpurun_burst_native_4(gpurun::BurstParams params);
 void gpurun_burst_interleaved_4(gpurun::BurstParams params);
 void gpurun_burst_interleaved_32(gpurun::BurstParams params);
 void gpurun_resident_4(gpurun::MachineParams params);
@@ -22,8 +23,9 @@ namespace gpurun::test {
 namespace {
 
 using device::Burst;
+using device::BurstKernel;
+using device::BurstKernelKind;
 using device::BurstOutcome;
-using device::BurstResults;
 
 class LanesSystem final : public device::SystemMemory {
 public:
@@ -52,57 +54,13 @@ public:
         return device::TakenMemory{std::span(*keeper).first(size), keeper};
     }
     u8* at() { return bytes_.data(); }
+    const u8* at() const { return bytes_.data(); }
 
 private:
     std::vector<u8> bytes_;
 };
 
 u64 address(const void* at) { return reinterpret_cast<u64>(at); }
-
-// A process that waits for the host, in the slot of its lane.
-class LanesWaiting final : public device::WaitingProcess {
-public:
-    LanesWaiting(const BurstPart& part, Layout layout, u32 lanes, u32 slot, const LaneState& state)
-        : layout_(layout),
-          lanes_(lanes),
-          words_(reinterpret_cast<u32*>(part.words) +
-                 u64(slot / lanes) * part.words_per_process * lanes + slot % lanes),
-          bytes_(reinterpret_cast<u8*>(part.bytes) +
-                 (layout == Layout::linear ? u64(slot) * part.bytes_per_process
-                                           : u64(slot / lanes) * lanes * part.bytes_per_process +
-                                                 slot % lanes * interleaved_granule)),
-          id_(state.id),
-          block_(state.block) {}
-
-    u32 id() const override { return id_; }
-    Handle block() const override { return block_; }
-    Result<void> read_words(u32 index, std::span<u32> words) override {
-        for (usize i = 0; i < words.size(); i++) words[i] = words_[(index + i) * lanes_];
-        return {};
-    }
-    Result<void> read_bytes(u64 offset, std::span<u8> bytes) override {
-        for (usize i = 0; i < bytes.size(); i++) bytes[i] = bytes_[at(offset + i)];
-        return {};
-    }
-    Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override {
-        for (usize i = 0; i < bytes.size(); i++) bytes_[at(offset + i)] = bytes[i];
-        return {};
-    }
-
-private:
-    u64 at(u64 offset) const {
-        if (layout_ == Layout::linear) return offset;
-        const u64 within = offset % interleaved_granule;
-        return (offset - within) * lanes_ + within;
-    }
-
-    Layout layout_;
-    u32 lanes_;
-    u32* words_;
-    u8* bytes_;
-    u32 id_;
-    Handle block_;
-};
 
 // A machine whose warps are one thread of the host: all of them take turns there.
 class LanesMachine final : public device::Machine {
@@ -167,7 +125,7 @@ LanesDevice::LanesDevice(u32 lanes, u32 warps, u64 seed)
     info_.multiprocessors = warps;
     info_.lanes = lanes * warps;
     info_.memory_total = info_.memory_free = u64{1} << 30;
-    info_.block_lanes = lanes;
+    info_.warp_lanes = info_.block_lanes = lanes;
     info_.has_layouts = true;
 }
 
@@ -197,88 +155,142 @@ Result<std::unique_ptr<device::Machine>> LanesDevice::make_machine(device::Syste
 
 Result<BurstOutcome> LanesDevice::run_burst(std::span<const Burst> parts,
                                             const device::RunControl& control) {
-    BurstOutcome outcome;
-    outcome.slots = info_.lanes;
-    outcome.layout = parts[0].layout;
-    for (const Burst& part : parts) {
-        ran.push_back(format("%s %u+%u", part.layout == Layout::linear ? "linear" : "interleaved",
-                             part.first, part.processes));
-        outcome.parts.push_back(TRY(run_part(part, control, outcome.launches)));
-        if (seconds_of) outcome.seconds += seconds_of(part);
-    }
-    return outcome;
+    return burst::run(*this, parts, control);
 }
 
-Result<BurstResults> LanesDevice::run_part(const Burst& part, const device::RunControl& control,
-                                           u32& launches) {
-    BurstResults results;
-    results.stride = result_first + part.result_words;
-    results.words.assign(usize(part.processes) * results.stride, 0);
-    const burst::SlotLayout slot = burst::lay_out(part);
-    std::vector<u8> template_bytes = burst::initial_bytes(part, slot);
-    const u64 template_size = template_bytes.size();
-    template_bytes.push_back(0);  // so that it is somewhere even if it is empty
-    const u32 lanes = lanes_ * warps_;
-    std::vector<u32> words(usize(lanes) * slot.words.size());
-    std::vector<u8> bytes(lanes * slot.bytes_per_process + interleaved_unit);
-    std::vector<LaneState> states(lanes);
-    BurstCounters counters{};
-    u32 next = part.first, stop = stop_none;
+// ---- memory: the host's --------------------------------------------------------------
 
-    BurstPart row{};
-    row.code = address(part.code.data());
-    row.words = address(words.data());
-    row.bytes =
-        (address(bytes.data()) + interleaved_unit - 1) / interleaved_unit * interleaved_unit;
-    row.template_words = address(slot.words.data());
-    row.template_bytes = address(template_bytes.data());
-    row.arguments = address(part.arguments.data());
-    row.results = address(results.words.data()) - u64(part.first) * results.stride * 4;
-    row.next = address(&next);
-    if (part.system != nullptr) row.system = address(static_cast<LanesSystem*>(part.system)->at());
-    row.lanes_at = address(states.data());
-    row.bytes_per_process = slot.bytes_per_process;
-    row.template_size = template_size;
-    row.words_per_process = u32(slot.words.size());
-    row.processes = part.end();
-    row.warps = warps_;
-    row.lanes = lanes_;
-    row.thread = part.thread;
-    row.stack = slot.stack;
-    row.stack_end = slot.stack_end;
-    row.argument_words = part.argument_words;
-    row.result_words = part.result_words;
-    row.result_stride = results.stride;
-    while ((u64{32} << row.dirty_shift) < slot.bytes_per_process) row.dirty_shift++;
-    row.is_watched = part.is_watched;
-    std::copy(slot.ranges.begin(), slot.ranges.end(), row.ranges);
-    BurstParams params{address(&row), address(&stop), address(&counters), 1, part.spoilt, {}};
+Result<u64> LanesDevice::free_memory() {
+    return info_.memory_free - std::min(info_.memory_free, allocated_);
+}
+Result<device::Buffer> LanesDevice::allocate(u64 size, const char* what) {
+    if (size > TRY(free_memory())) return Error{std::string("no memory for ") + what};
+    size = std::max<u64>(size, 1);  // so that it is somewhere
+    allocated_ += size;
+    return device::Buffer(this, address(std::calloc(1, size)), size);
+}
+void LanesDevice::release(u64 at, u64 size) {
+    allocated_ -= size;
+    std::free(reinterpret_cast<void*>(at));
+}
+Result<void> LanesDevice::clear(u64 at, u64 size) {
+    std::memset(reinterpret_cast<void*>(at), 0, size);
+    return {};
+}
+Result<void> LanesDevice::copy_in(u64 to, const void* from, u64 size) {
+    if (size != 0) std::memcpy(reinterpret_cast<void*>(to), from, size);
+    return {};
+}
+Result<void> LanesDevice::copy_out(void* to, u64 from, u64 size) {
+    if (size != 0) std::memcpy(to, reinterpret_cast<const void*>(from), size);
+    return {};
+}
+u64 LanesDevice::address_of(const device::SystemMemory* system) const {
+    return system ? address(static_cast<const LanesSystem*>(system)->at()) : 0;
+}
 
+// ---- kernels -------------------------------------------------------------------------
+
+struct LanesDevice::Kernel {
+    u32 lanes;
+    BurstKernelKind kind;
+    Warps::Kernel run;
+};
+
+namespace {
+template <void (*kernel)(BurstParams)>
+void run_kernel(void* params) {
+    kernel(*static_cast<BurstParams*>(params));
+}
+}  // namespace
+
+// Stacks of warps of 4 lanes are never local: their kernels run deep ones too.
+const LanesDevice::Kernel LanesDevice::all_kernels[] = {
+    {4, {false, false, Layout::linear}, run_kernel<gpurun_burst_4>},
+    {4, {false, true, Layout::linear}, run_kernel<gpurun_burst_4>},
+    {4, {false, false, Layout::interleaved}, run_kernel<gpurun_burst_interleaved_4>},
+    {4, {false, true, Layout::interleaved}, run_kernel<gpurun_burst_interleaved_4>},
+    {4, {true, false, Layout::linear}, run_kernel<gpurun_burst_native_4>},
+    {4, {true, true, Layout::linear}, run_kernel<gpurun_burst_native_4>},
+    {32, {false, false, Layout::linear}, run_kernel<gpurun_burst_32>},
+    {32, {false, true, Layout::linear}, run_kernel<gpurun_burst_deep_32>},
+    {32, {false, false, Layout::interleaved}, run_kernel<gpurun_burst_interleaved_32>},
+    {32, {false, true, Layout::interleaved}, run_kernel<gpurun_burst_deep_interleaved_32>},
+};
+
+Result<BurstKernel> LanesDevice::burst_kernel(const BurstKernelKind& kind) {
+    for (const Kernel& kernel : all_kernels)
+        if (kernel.lanes == lanes_ && kernel.kind == kind) return BurstKernel{&kernel, 0, warps_};
+    return Error{"there is no such kernel"};
+}
+
+Result<device::UploadedEntries> LanesDevice::upload_entries(
+    std::span<const device::NativePart> parts, u64 code_words) {
+    struct Entry {
+        LanesNativeCode::Enter* enter;
+        u32 number;
+    };
+    std::vector<Entry> entries(1);
+    std::vector<u32> entry_at(code_words + code_words % 2);
+    for (const device::NativePart& part : parts) {
+        std::fill(entry_at.begin() + part.begin, entry_at.end(), u32(entries.size()));
+        entries.push_back({static_cast<const LanesNativeCode&>(*part.code).enter, 0});
+    }
+    const u64 first = entry_at.size() * sizeof(u32), second = entries.size() * sizeof(Entry);
+    device::UploadedEntries made;
+    made.memory = TRY(allocate(first + second, "entries"));
+    made.addresses = {made.memory.at(), made.memory.at() + first};
+    TRY(copy_in(made.addresses.entry_at, entry_at.data(), first));
+    TRY(copy_in(made.addresses.entries, entries.data(), second));
+    return made;
+}
+
+NativeParams LanesDevice::native_params(device::Tier tier) const {
+    return {64 << 10, tier == device::Tier::alternate};
+}
+
+// ---- launch and poll -----------------------------------------------------------------
+
+Result<void> LanesDevice::launch_burst(const BurstKernel& kernel, u32 warps, BurstParams params,
+                                       const device::RunControl& control) {
+    stop_ = control.wants_stop() ? stop_end : stop_none;
+    params.stop = address(&stop_);
+    kernel_ = static_cast<const Kernel*>(kernel.handle);
+    params_ = params;
+    launched_warps_ = warps;
+    usage_.launches++;
+    const auto* rows = reinterpret_cast<const BurstPart*>(params.parts);
+    launched.push_back({kernel_->kind, warps, {rows, rows + params.part_count}});
+    return {};
+}
+
+Result<std::optional<double>> LanesDevice::wait(const device::RunControl& control, u64 waiting,
+                                                const std::function<Result<void>()>& look) {
+    const u64 start = now_ns_;
+    std::optional<u64> stopped;
+    Result<void> looked;
     WarpOptions options;
-    options.warps = warps_;
+    options.warps = launched_warps_;
     options.lanes = lanes_;
-    options.seed = seed_;
-    Warps warps(options);
-    auto kernel = lanes_ == 4 ? [](void* p) { gpurun_burst_4(*static_cast<BurstParams*>(p)); }
-                              : [](void* p) { gpurun_burst_32(*static_cast<BurstParams*>(p)); };
-    if (part.layout == Layout::interleaved)
-        kernel = lanes_ == 4
-                     ? [](void* p) { gpurun_burst_interleaved_4(*static_cast<BurstParams*>(p)); }
-                     : [](void* p) { gpurun_burst_interleaved_32(*static_cast<BurstParams*>(p)); };
-    do {
-        if (control.wants_stop()) stop = stop_end;
-        counters = {};
-        launches++;
-        if (std::string problem = warps.run(kernel, &params); !problem.empty())
-            return Error{problem};
-        for (u32 i = 0; i < lanes; i++) {
-            if (!(states[i].flags & lane_waits_for_host)) continue;
-            LanesWaiting process(row, part.layout, lanes_, i, states[i]);
-            if (part.serve) TRY(part.serve(process));
-            states[i].flags &= ~lane_waits_for_host;
+    options.seed = seed_++;
+    options.begin_ns = start;
+    options.poll = [&](u64 now) {
+        now_ns_ = now;
+        const u64 slice = u64(control.slice.count()) * 1000;
+        if (control.wants_stop()) {
+            stopped = stopped.value_or(now);
+            stop_ = stop_end;
+        } else if (*reinterpret_cast<const u64*>(waiting) != 0 ||
+                   (slice != 0 && now - start >= slice)) {
+            stop_ = stop_park;
         }
-    } while (counters.held != 0);
-    return results;
+        if (look && looked) looked = look();
+    };
+    const std::string problem = Warps(options).run(kernel_->run, &params_);
+    if (!problem.empty()) return Error{problem};
+    TRY(std::move(looked));
+    if (!stopped) return std::optional<double>();
+    return std::optional(double(now_ns_ - *stopped) * 1e-9);
 }
 
 }  // namespace gpurun::test

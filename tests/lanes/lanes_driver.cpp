@@ -16,6 +16,8 @@
 extern "C" {
 void gpurun_burst_32(gpurun::BurstParams params);
 void gpurun_burst_interleaved_32(gpurun::BurstParams params);
+void gpurun_burst_deep_32(gpurun::BurstParams params);
+void gpurun_burst_deep_interleaved_32(gpurun::BurstParams params);
 void gpurun_resident_32(gpurun::MachineParams params);
 }
 
@@ -66,9 +68,16 @@ void run_solo(const SoloParams& params) {
     }
 }
 
-// What a function's handle points to.
-enum class Kernel : u32 { solo, burst, interleaved, resident };
-const Kernel all_kernels[] = {Kernel::solo, Kernel::burst, Kernel::interleaved, Kernel::resident};
+// What a function's handle points to. Those for bursts come first.
+enum class Kernel : u32 { burst, interleaved, deep, deep_interleaved, solo, resident };
+const Kernel all_kernels[] = {Kernel::burst, Kernel::interleaved,
+                              Kernel::deep,  Kernel::deep_interleaved,
+                              Kernel::solo,  Kernel::resident};
+const Warps::Kernel burst_kernels[] = {
+    [](void* p) { gpurun_burst_32(*static_cast<BurstParams*>(p)); },
+    [](void* p) { gpurun_burst_interleaved_32(*static_cast<BurstParams*>(p)); },
+    [](void* p) { gpurun_burst_deep_32(*static_cast<BurstParams*>(p)); },
+    [](void* p) { gpurun_burst_deep_interleaved_32(*static_cast<BurstParams*>(p)); }};
 
 Status launch(Handle function, unsigned blocks, unsigned, unsigned, unsigned lanes, unsigned,
               unsigned, unsigned, Handle stream, void** params, void**) {
@@ -77,9 +86,7 @@ Status launch(Handle function, unsigned blocks, unsigned, unsigned, unsigned lan
         work = [copy = *static_cast<const SoloParams*>(params[0])] { run_solo(copy); };
     } else {
         const u32 warps = blocks * lanes / device::warp_lanes;
-        Warps::Kernel run = [](void* p) { gpurun_burst_32(*static_cast<BurstParams*>(p)); };
-        if (*static_cast<const Kernel*>(function) == Kernel::interleaved)
-            run = [](void* p) { gpurun_burst_interleaved_32(*static_cast<BurstParams*>(p)); };
+        const Warps::Kernel run = burst_kernels[u32(*static_cast<const Kernel*>(function))];
         work = [warps, run, copy = *static_cast<const BurstParams*>(params[0])]() mutable {
             run_warps(warps, run, &copy);
         };
@@ -98,13 +105,18 @@ std::map<DevicePointer, usize>& allocations() {
 }
 std::mutex allocations_mutex;
 
-// Returns true if PTX is that of a kernel for memories that interleave.
-bool is_interleaved(std::string_view ptx) {
-    auto is = [&](bool is_deep) {
-        const RuntimeKernel& kernel = kernels::gang(80, is_deep, Layout::interleaved);
+// Returns which kernel for bursts has this PTX; if none has, the first.
+Kernel burst_kernel_of(std::string_view ptx) {
+    auto is = [&](const RuntimeKernel& kernel) {
         return hash(ptx) == header_of(kernel.ptx).ptx_hash;
     };
-    return kernels::are_built() && (is(false) || is(true));
+    if (!kernels::are_built()) return Kernel::burst;
+    if (is(kernels::gang(80, false, Layout::interleaved)) ||
+        is(kernels::native_gang(Layout::interleaved)))
+        return Kernel::interleaved;
+    if (is(kernels::gang(80, true, Layout::linear))) return Kernel::deep;
+    if (is(kernels::gang(80, true, Layout::interleaved))) return Kernel::deep_interleaved;
+    return Kernel::burst;
 }
 
 }  // namespace
@@ -153,7 +165,7 @@ void fill_in_lanes(Driver& driver) {
         std::memcpy(to, reinterpret_cast<void*>(from), bytes);
         return status;
     });
-    // What is assembled is a word: 1 if memories interleave.
+    // What is assembled is a word: which kernel for bursts it has, if it has one.
     driver.module_load.set([](Handle* module, const void* cubin) -> Status {
         u64 word = 0;
         std::memcpy(&word, cubin, sizeof word);
@@ -166,8 +178,7 @@ void fill_in_lanes(Driver& driver) {
     });
     driver.module_function.set([](Handle* function, Handle module, const char* name) -> Status {
         const std::string_view wanted = name;
-        const Kernel burst =
-            *static_cast<const u64*>(module) == 1 ? Kernel::interleaved : Kernel::burst;
+        const auto burst = Kernel(*static_cast<const u64*>(module));
         const Kernel kernel = wanted == "gpurun_solo"    ? Kernel::solo
                               : wanted == "gpurun_burst" ? burst
                                                          : Kernel::resident;
@@ -197,7 +208,7 @@ void fill_in_lanes(Driver& driver) {
     });
     driver.link_add.set([](Handle link, int, void* ptx, usize size, const char*, unsigned, int*,
                            void**) -> Status {
-        *static_cast<u64*>(link) = is_interleaved({static_cast<const char*>(ptx), size - 1});
+        *static_cast<u64*>(link) = u64(burst_kernel_of({static_cast<const char*>(ptx), size - 1}));
         return 0;
     });
     driver.link_complete.set([](Handle link, void** cubin, usize* size) -> Status {

@@ -8,6 +8,7 @@ namespace gpurun::test {
 namespace {
 
 constexpr u64 turn_ns = 20;
+constexpr u64 poll_turns = 1024;  // between two polls
 
 thread_local Warps* current_warps = nullptr;
 
@@ -25,7 +26,10 @@ const char* name_of(Collective what) {
 }  // namespace
 
 Warps::Warps(const WarpOptions& options)
-    : options_(options), arrived_(options.warps), random_state_(options.seed) {
+    : options_(options),
+      arrived_(options.warps),
+      now_(options.begin_ns),
+      random_state_(options.seed) {
     for (u32 i = 0; i < options.warps * options.lanes; i++)
         lanes_.push_back(std::make_unique<Lane>(options.stack_bytes));
 }
@@ -58,6 +62,7 @@ std::string Warps::run(Kernel kernel, void* argument) {
     }
     std::vector<u32> asleep;
     while (problem_.empty()) {
+        if (options_.poll && turns_ % poll_turns == 0) options_.poll(now_);
         // Who sleeps is ready when its time has come; if nobody else is, time goes on to that.
         if (ready_.empty() && !asleep.empty()) {
             u64 first = ~u64{0};

@@ -3,6 +3,7 @@
 // decides whose turn it is. Time is what the turns take.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct WarpOptions {
     u32 interruptions = 8;
     u64 most_turns = 100'000'000;  // then it has failed
     usize stack_bytes = 256 << 10;
+    u64 begin_ns = 1'000'000'000;  // what the clock says at first
+    // What the host does meanwhile: called from time to time, between two turns.
+    std::function<void(u64 now_ns)> poll = {};
 };
 
 class Warps {
@@ -71,7 +75,7 @@ private:
     std::vector<u32> arrived_;  // of each warp
     std::vector<u32> ready_;    // threads, in any order
     u32 running_ = 0;
-    u64 turns_ = 0, now_ = 1'000'000'000;
+    u64 turns_ = 0, now_;
     u64 random_state_;
     std::string problem_;
 };
