@@ -105,18 +105,19 @@ std::map<DevicePointer, usize>& allocations() {
 }
 std::mutex allocations_mutex;
 
-// Returns which kernel for bursts has this PTX; if none has, the first.
+// Returns which kernel for bursts has this PTX; if none has, the first. Those that run machine code,
+// of which there is none here, are as those for deep stacks.
 Kernel burst_kernel_of(std::string_view ptx) {
     auto is = [&](const RuntimeKernel& kernel) {
         return hash(ptx) == header_of(kernel.ptx).ptx_hash;
     };
     if (!kernels::are_built()) return Kernel::burst;
-    if (is(kernels::gang(80, false, Layout::interleaved)) ||
-        is(kernels::native_gang(Layout::interleaved)))
-        return Kernel::interleaved;
-    if (is(kernels::gang(80, true, Layout::linear))) return Kernel::deep;
-    if (is(kernels::gang(80, true, Layout::interleaved))) return Kernel::deep_interleaved;
-    return Kernel::burst;
+    auto is_deep = [&](Layout layout) {
+        return is(kernels::gang(80, true, layout)) || is(kernels::native_gang(layout));
+    };
+    if (is(kernels::gang(80, false, Layout::interleaved))) return Kernel::interleaved;
+    if (is_deep(Layout::linear)) return Kernel::deep;
+    return is_deep(Layout::interleaved) ? Kernel::deep_interleaved : Kernel::burst;
 }
 
 }  // namespace
@@ -220,6 +221,18 @@ void fill_in_lanes(Driver& driver) {
         delete static_cast<u64*>(link);
         return 0;
     });
+}
+
+Driver& lanes_driver() {
+    static Driver& made = []() -> Driver& {
+        static device::cuda::FakeGpu gpu;
+        static Driver driver;
+        device::cuda::FakeGpu::current() = &gpu;
+        device::cuda::fill_in(driver);
+        fill_in_lanes(driver);
+        return driver;
+    }();
+    return made;
 }
 
 }  // namespace gpurun::test

@@ -9,5 +9,7 @@ namespace gpurun::test {
 // Fills in a driver that fill_in() of fake_cuda.h has filled in before. The device has one
 // multiprocessor, with a block of lanes.
 void fill_in_lanes(device::cuda::Driver& driver);
+// Returns such a driver, for a GPU of its own.
+device::cuda::Driver& lanes_driver();
 
 }  // namespace gpurun::test

@@ -1,16 +1,12 @@
 // Bursts that the code for NVIDIA GPUs runs in ranges, with kernels on warps of fibers: processes
 // end, write and trap as in one launch, whichever layout a range has.
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <thread>
 
-#include "../device/fake_cuda.h"
 #include "base/format.h"
-#include "device/cuda/cuda_device.h"
 #include "engine/burst.h"
-#include "lanes_driver.h"
+#include "lanes_cuda.h"
 #include "text/assemble.h"
 #include "wasm/decode.h"
 
@@ -54,38 +50,15 @@ std::string ending(const BurstReport& report, u32 process) {
     return text + " [" + (written ? *written : written.error().to_string()) + "]";
 }
 
-device::cuda::Driver& driver() {
-    static device::cuda::Driver& made = []() -> device::cuda::Driver& {
-        static device::cuda::FakeGpu gpu;
-        static device::cuda::Driver driver;
-        device::cuda::FakeGpu::current() = &gpu;
-        device::cuda::fill_in(driver);
-        fill_in_lanes(driver);
-        return driver;
-    }();
-    return made;
-}
-
-class Ranges : public testing::Test {
+class Ranges : public LanesCudaTest {
 protected:
     void SetUp() override {
-        if (!kernels::are_built()) GTEST_SKIP() << "built without kernels for GPUs";
-        if (const char* cache = getenv("GPURUN_CACHE")) before_ = cache;
-        std::string pattern = testing::TempDir() + "ranges-XXXXXX";
-        folder_ = mkdtemp(pattern.data());
-        setenv("GPURUN_CACHE", (folder_ + "/cache").c_str(), 1);
-        device_ = std::make_unique<device::CudaDevice>(&driver(), 0);
-        ASSERT_TRUE(device_->open().ok());
+        LanesCudaTest::SetUp();
         run_.function = "run";
         run_.arguments = {"{}"};
         run_.limits.memory_bytes = 4 << 16;
         run_.limits.stack_slots = 1024;
         run_.limits.system_bytes = 128 << 20;
-    }
-    void TearDown() override {
-        device_.reset();
-        before_ ? setenv("GPURUN_CACHE", before_->c_str(), 1) : unsetenv("GPURUN_CACHE");
-        if (!folder_.empty()) std::filesystem::remove_all(folder_);
     }
 
     Result<BurstReport> run(u32 processes, const std::string& text) {
@@ -107,12 +80,7 @@ protected:
         return "";
     }
 
-    std::unique_ptr<device::CudaDevice> device_;
     engine::Run run_;
-    std::string folder_;
-
-private:
-    std::optional<std::string> before_;
 };
 
 TEST_F(Ranges, EndAsOneBurst) {
