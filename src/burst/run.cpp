@@ -27,7 +27,7 @@ public:
         if (lane_cycles_ > 0) outcome_.busy = busy_cycles_ / lane_cycles_;
         for (const Part& part : parts_) {
             device::BurstResults& results = outcome_.parts.emplace_back();
-            results.stride = part.result_stride;
+            results.stride = part.burst->result_stride();
             results.words.resize(usize(part.end - part.burst->first) * results.stride);
             TRY(device_.copy_out(results.words.data(), part.results.at(),
                                  results.words.size() * 4));

@@ -90,7 +90,7 @@ BurstPart make_row(const KernelDevice& device, const Part& part, const Slots& sl
     row.template_bytes = slots.template_bytes.at();
     // Both have what belongs to its first process at the beginning.
     row.arguments = part.arguments.at() - u64(burst.first) * burst.argument_words * 4;
-    row.results = part.results.at() - u64(burst.first) * part.result_stride * 4;
+    row.results = part.results.at() - u64(burst.first) * burst.result_stride() * 4;
     row.next = slots.next.at();
     row.system = device.address_of(burst.system);
     row.lanes_at = slots.lanes.at();
@@ -110,7 +110,7 @@ BurstPart make_row(const KernelDevice& device, const Part& part, const Slots& sl
     row.stack_end = layout.stack_end;
     row.argument_words = burst.argument_words;
     row.result_words = burst.result_words;
-    row.result_stride = part.result_stride;
+    row.result_stride = burst.result_stride();
     while ((u64{32} << row.dirty_shift) < layout.bytes_per_process) row.dirty_shift++;
     row.is_watched = burst.is_watched;
     std::copy(layout.ranges.begin(), layout.ranges.end(), row.ranges);
@@ -135,7 +135,6 @@ Result<std::vector<Part>> upload_parts(KernelDevice& device, std::span<const Bur
     std::vector<Part> parts(bursts.size());
     for (usize i = 0; i < parts.size(); i++) {
         parts[i].burst = &bursts[i];
-        parts[i].result_stride = result_first + bursts[i].result_words;
         parts[i].native = bursts[i].native;
         parts[i].awaits_native = bool(bursts[i].late_native);
         parts[i].end = bursts[i].end();
@@ -148,8 +147,8 @@ Result<std::vector<Part>> upload_parts(KernelDevice& device, std::span<const Bur
                                   .subspan(usize(burst.first) * burst.argument_words,
                                            usize(burst.processes) * burst.argument_words),
                               "arguments"));
-        part.results =
-            TRY(device.allocate_zeroed(u64(burst.processes) * part.result_stride * 4, "results"));
+        part.results = TRY(
+            device.allocate_zeroed(u64(burst.processes) * burst.result_stride() * 4, "results"));
         if (is_native(parts))
             part.entries = TRY(device.upload_entries(part.native, burst.code.size()));
     }

@@ -15,7 +15,6 @@ using device::KernelDevice;
 // A part of a burst from its first process to its last.
 struct Part {
     const Burst* burst = nullptr;
-    u32 result_stride = 0;
     // On the device.
     Buffer code, arguments, results;
     device::UploadedEntries entries;

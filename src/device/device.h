@@ -208,6 +208,8 @@ struct Burst {
 
     u32 end() const { return first + processes; }
     u32 planned() const { return std::max(whole, processes); }
+    // Words of a process's result (abi/burst.h).
+    u32 result_stride() const { return result_first + result_words; }
 };
 
 // Chooses which of `count` processes are looked at: every `step`th from `first` on, so that looking
@@ -230,7 +232,7 @@ inline std::chrono::nanoseconds sample_pause(std::chrono::nanoseconds least,
 // Results of the processes of a burst, less those at its end that RunControl::is_enough kept from
 // beginning.
 struct BurstResults {
-    u32 stride = 0;  // words of a process's result (abi/burst.h)
+    u32 stride = 0;  // Burst::result_stride()
     std::vector<u32> words;
     std::span<const u32> of(u32 process) const {
         return {words.data() + usize(process) * stride, stride};

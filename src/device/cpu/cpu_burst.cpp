@@ -355,7 +355,7 @@ private:
 Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 cores,
                               Together& together) {
     BurstResults results;
-    results.stride = result_first + part.result_words;
+    results.stride = part.result_stride();
     results.words.assign(usize(part.processes) * results.stride, 0);
     const SlotLayout layout = burst::lay_out(part);
     const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
