@@ -273,6 +273,22 @@ TEST(BurstNative, TakesOverWhereItComesLate) {
     EXPECT_TRUE(has_moved);
 }
 
+// Launches of processes that neither end nor wait park for it.
+TEST(BurstNative, InterruptsThoseThatRun) {
+    LanesDevice device(4, 2, 1);
+    Process process = make_process();
+    Burst burst = make(process, "long", 8);
+    burst.tier = device::Tier::early;
+    burst.late_native = [](const device::Activity&) { return late(true); };
+    entered = 0;
+    auto outcome = run(device, {&burst, 1});
+    ASSERT_TRUE(outcome.ok()) << outcome.error().to_string();
+    EXPECT_EQ(outcome->parts[0].words, on_cpu(burst));
+    EXPECT_EQ(device.launched.size(), 2u);
+    EXPECT_FALSE(outcome->has_outgrown);
+    EXPECT_GT(entered, 8u);
+}
+
 // ---- the host's part -----------------------------------------------------------------
 
 // Calls a function of the host before its memory has grown and behind that.
