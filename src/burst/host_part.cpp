@@ -4,6 +4,13 @@ namespace gpurun::burst {
 
 using std::chrono::steady_clock;
 
+Result<bool> answer(const Burst& burst, device::WaitingProcess& process, ThreadState state) {
+    if (state == ThreadState::trapped)
+        return burst.look ? burst.look(process, process.id()) : Result<bool>(true);
+    if (burst.serve) TRY(burst.serve(process));
+    return true;
+}
+
 std::chrono::microseconds HostPart::sample_slice() const {
     // What is over already is looked at when the launch has parked.
     constexpr std::chrono::microseconds soon(1);
@@ -38,28 +45,26 @@ Result<void> HostPart::serve(const Part& part, Slots& slots) {
         LaneState& state = slots.states[lane];
         if (!(state.flags & lane_waits_for_host)) continue;
         LaneProcess process(device_, burst, slots, lane);
-        if (!TRY(look_at(process, burst, slots)) && burst.serve) TRY(burst.serve(process));
+        TRY(answer_lane(process, burst, slots));
         state.flags &= ~lane_waits_for_host;
         slots.is_changed = true;
     }
     return {};
 }
 
-// Shows a process that trapped to whoever wants to see it. Its instruction traps once more when it
-// goes on. Returns false if it has not trapped.
-Result<bool> HostPart::look_at(LaneProcess& process, const Burst& burst, const Slots& slots) {
-    if (!burst.look) return false;
-    u32 state = 0;
-    TRY(process.read_words(burst.thread + thread_state, {&state, 1}));
-    if (ThreadState(state) != ThreadState::trapped) return false;
-    TRY(process.write_word(burst.thread + thread_is_looked_at, 0));
-    if (TRY(burst.look(process, process.id()))) return true;
+// Answers a process, which has trapped or waits for something. One that trapped does so once more
+// when it goes on, and ends.
+Result<void> HostPart::answer_lane(LaneProcess& process, const Burst& burst, const Slots& slots) {
+    u32 state = u32(ThreadState::host);
+    if (burst.look) TRY(process.read_words(burst.thread + thread_state, {&state, 1}));
+    if (ThreadState(state) == ThreadState::trapped)
+        TRY(process.write_word(burst.thread + thread_is_looked_at, 0));
+    if (TRY(answer(burst, process, ThreadState(state)))) return {};
     // Enough: processes that begin from now on end by themselves.
     const u32 no = 0;
     TRY(device_.copy_in(slots.template_words.at() + u64(burst.thread + thread_is_looked_at) * 4,
                         &no, sizeof no));
-    TRY(device_.synchronize("writing the template"));
-    return true;
+    return device_.synchronize("writing the template");
 }
 
 }  // namespace gpurun::burst

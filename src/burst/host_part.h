@@ -1,5 +1,5 @@
-// What the host does for processes whose kernel stands still: looks at stacks, looks at those that
-// trapped, fulfils requests.
+// What the host does for processes that stand still: looks at stacks, looks at those that trapped,
+// fulfils requests.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,11 @@
 
 namespace gpurun::burst {
 
+// Shows a process that trapped to whoever wants to see it, and fulfils the request of any other.
+// Returns false if enough that trapped have been seen.
+Result<bool> answer(const Burst& burst, device::WaitingProcess& process, ThreadState state);
+
+// The host's part where a kernel stands still.
 class HostPart {
 public:
     HostPart(KernelDevice& device, std::span<const Burst> bursts) : device_(device) {
@@ -23,7 +28,7 @@ public:
     Result<void> serve(const Part& part, Slots& slots);
 
 private:
-    Result<bool> look_at(LaneProcess& process, const Burst& burst, const Slots& slots);
+    Result<void> answer_lane(LaneProcess& process, const Burst& burst, const Slots& slots);
 
     // To park, and to go on, takes some milliseconds where there are many lanes.
     static constexpr std::chrono::milliseconds sample_every{50};

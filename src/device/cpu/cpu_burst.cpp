@@ -8,7 +8,7 @@
 
 #include "base/phases.h"
 #include "base/threads.h"
-#include "burst/slot_layout.h"
+#include "burst/host_part.h"
 #include "device/cpu/cpu_process.h"
 #include "runtime/machine/waiting.h"
 #include "runtime/memory/watch.h"
@@ -286,23 +286,22 @@ private:
             native_.look_for_more(turn.slot.position());
         });
         if (state == ThreadState::host) {
-            std::lock_guard lock(together_.host);
-            Result<void> served = burst_.serve ? burst_.serve(turn.slot) : Result<void>();
-            if (!served && !problem_) problem_ = served.error();
+            answer(turn, state);
             turn.slot.wake();
         } else if (turn.slot.falls_asleep(state)) {
             turn.is_asleep = true;
         } else if (state != ThreadState::ready) {
-            if (state == ThreadState::trapped && burst_.look) look(turn);
+            if (state == ThreadState::trapped && burst_.look) answer(turn, state);
             finish(turn, state);
         }
         return true;
     }
 
-    void look(Turn& turn) {
+    // Has the host do its part for a process that trapped or waits for it.
+    void answer(Turn& turn, ThreadState state) {
         std::lock_guard lock(together_.host);
-        Result<bool> seen = burst_.look(turn.slot, turn.id);
-        if (!seen && !problem_) problem_ = seen.error();
+        Result<bool> answered = burst::answer(burst_, turn.slot, state);
+        if (!answered && !problem_) problem_ = answered.error();
     }
 
     // Looks at the process's stack if it is time for that.
