@@ -17,6 +17,9 @@ typedef NativeStatus QuickStart(rt::NativeContext* n, rt::StackWord* fp, rt::Sta
                                 u8* memory, u64 memory_size, s64 quantum)
     __attribute__((preserve_none));
 
+// Quick code runs for no more than about a millisecond, so that what takes its time is seen often.
+constexpr s64 quick_quantum = 1 << 20;
+
 // Runs quick code from n->quick.entry on. It calls itself only by way of the runtime, which uses
 // the thread's own stack: where little of that is left, it leaves at once.
 NativeStatus enter_quick(rt::NativeContext* n, rt::StackWord* fp, rt::StackWord* rp, u32) {
@@ -28,7 +31,8 @@ NativeStatus enter_quick(rt::NativeContext* n, rt::StackWord* fp, rt::StackWord*
         return NativeStatus::yield;
     }
     auto* const code = reinterpret_cast<QuickStart*>(n->quick.own[n->quick.entry]);
-    return code(n, fp, rp, n->memory_base, n->memory_size, n->time.quantum);
+    return code(n, fp, rp, n->memory_base, n->memory_size,
+                std::min(n->time.quantum, quick_quantum));
 }
 
 }  // namespace
