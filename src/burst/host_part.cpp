@@ -1,3 +1,4 @@
+// Serves requests of waiting processes, looks at those that trapped, and samples stacks.
 #include "burst/host_part.h"
 
 namespace gpurun::burst {

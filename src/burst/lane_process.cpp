@@ -1,3 +1,4 @@
+// Reads and writes the memory of one process by where its lane has it.
 #include "burst/lane_process.h"
 
 namespace gpurun::burst {

@@ -1,3 +1,4 @@
+// Shares lanes and memory out to the parts of a burst.
 #include "burst/plan.h"
 
 #include "abi/code.h"

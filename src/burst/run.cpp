@@ -1,3 +1,4 @@
+// Launches the stages of a burst in turns, and does what the host has to do between launches.
 #include "burst/run.h"
 
 #include <cstddef>

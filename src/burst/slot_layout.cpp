@@ -1,3 +1,4 @@
+// Lays out the words and bytes of a slot.
 #include "burst/slot_layout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Allocates and fills what a stage has on the device.
 #include "burst/stage.h"
 
 #include "base/format.h"
