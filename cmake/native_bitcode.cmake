@@ -88,3 +88,5 @@ target_include_directories(pack_stencils PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(pack_stencils SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(pack_stencils PRIVATE ${llvm_definitions})
 target_link_libraries(pack_stencils PRIVATE LLVM)
+# It runs once: compiling it quickly is worth more.
+target_compile_options(pack_stencils PRIVATE -O0 -g0 -fno-sanitize=all)
