@@ -7,6 +7,8 @@
 #include "../runtime/process.h"
 #include "codegen/quick.h"
 #include "codegen/stencils.h"
+#include "device/device.h"
+#include "translate/translate.h"
 
 namespace gpurun::test {
 namespace {
@@ -65,6 +67,40 @@ TEST_F(Quick, HasNoRoomForMoreThanWasReserved) {
     EXPECT_EQ(made->entries.size(), 2u);
     const std::vector<u64> large(100'000, code_word(CodeOp::ret));
     EXPECT_FALSE((*code)->add(large, 2).ok());
+}
+
+// Another thread may enter a function before the table has all of it: br_table then leaves.
+TEST_F(Quick, LeavesWhereTheTableHasNoMore) {
+    const char* wat = R"((func (export "run") (param i32) (result i32)
+        (block $c (block $b (block $a (br_table $a $b $c (local.get 0)))
+            (return (i32.const 10)))
+            (return (i32.const 20)))
+        (i32.const 30)))";
+    auto module = module_from(wat);
+    ASSERT_TRUE(module.ok());
+    auto translated = translate::translate(**module, {});
+    ASSERT_TRUE(translated.ok());
+    engine::StoreOptions options = small_options();
+    options.tier = Tier::interp;
+    auto process = Process::make(wat, options);
+    ASSERT_TRUE(process.ok());
+    auto quick = codegen::QuickCode::make(translated->words.size());
+    ASSERT_TRUE(quick.ok());
+    const u32 first = translated->entries[0];
+    auto function = (*quick)->add(
+        std::span(translated->words).subspan(first, translated->instantiate - first), first);
+    ASSERT_TRUE(function.ok());
+    function->entries.resize(1);
+    const u32 begin = process->store().entry_of(process->func("run")) - first;
+    auto burst = process->store().make_burst(process->func("run"), {0, 1, 2}, 3);
+    ASSERT_TRUE(burst.ok()) << burst.error().to_string();
+    burst->tier = Tier::native;
+    burst->native.push_back({device::use_quick_code(*quick, {*function}), begin});
+    auto device = *device::open_device("cpu");
+    auto outcome = device->run_burst({&*burst, 1}, {});
+    ASSERT_TRUE(outcome.ok()) << outcome.error().to_string();
+    for (u32 i = 0; i < 3; i++)
+        EXPECT_EQ(outcome->parts[0].of(i).back(), 10 * (i + 1)) << "process " << i;
 }
 
 TEST_F(Quick, CallsAndIsCalledByOtherTiers) {
