@@ -309,14 +309,11 @@ int pack(const char* object, const char* output) {
     loops.push_back(packer.pack("back_" #name));
 #include "abi/code_ops.def"
 #undef OP
-    for (const char* name :
-         {"leave", "leave_interpret", "leave_late", "leave_late_here", "leave_missed", "call_tail",
-          "returned", "here", "operate", "enter_many", "zero_1", "zero_2", "zero_4"}) {
-        parts.push_back(packer.pack(name));
-        if (parts.back().bytes.empty() && std::string(object) != "-")
-            fail(std::string("there is no stencil ") + name);
-    }
-    if (parts.size() != usize(Part::count)) fail("parts are missing");
+#define PART(name)                       \
+    parts.push_back(packer.pack(#name)); \
+    if (parts.back().bytes.empty() && std::string(object) != "-") fail("no stencil " #name);
+    GPURUN_STENCIL_PARTS(PART)
+#undef PART
     writer.print_stencils("stencil_of", instructions);
     writer.print_stencils("stencil_of_loop", loops);
     writer.print_stencils("stencil_of_part", parts);

@@ -251,7 +251,6 @@ private:
             case Hole::imm_records: return s64(imm_of(w)) * 4 * record_words;
             case Hole::low: return low_of(second);
             case Hole::low_bytes: return s64(low_of(second)) * 4;
-            case Hole::high: return high_of(second);
             case Hole::high_bytes: return s64(high_of(second)) * 4;
             case Hole::wide: return s64(second);
             case Hole::wide_3: return s64(word(2));

@@ -41,21 +41,15 @@ struct Stencil {
 };
 
 // Stencils beside those of instructions.
+#define GPURUN_STENCIL_PARTS(PART)                                                            \
+    PART(leave)                                                                               \
+    PART(leave_interpret) PART(leave_late) PART(leave_late_here) PART(leave_missed)           \
+        PART(call_tail) PART(returned) PART(here) PART(operate) PART(enter_many) PART(zero_1) \
+            PART(zero_2) PART(zero_4)
 enum class Part : u8 {
-    leave,
-    leave_interpret,
-    leave_late,
-    leave_late_here,
-    leave_missed,
-    call_tail,
-    returned,
-    here,
-    operate,
-    enter_many,
-    zero_1,
-    zero_2,
-    zero_4,
-    count,
+#define PART(name) name,
+    GPURUN_STENCIL_PARTS(PART)
+#undef PART
 };
 
 extern const u8 stencil_bytes[];

@@ -69,7 +69,7 @@ private:
     };
     enum class State : u8 { cold, begun, compiled, refused };
     struct Function {
-        u64 heat = 0;  // nanoseconds that it was seen to run, interpreted
+        u64 heat = 0;  // nanoseconds that it was seen to run without LLVM's code
         u32 piece = 0;
         State state = State::cold;
         bool is_quick = false;

@@ -1,11 +1,10 @@
 // Fuel is exact and can be refilled, metering changes nothing else, and whatever a thread does it
 // stops within 100 ms of being asked to, and can go on.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <time.h>
 
-#include <pthread.h>
 #include <atomic>
-
 #include <chrono>
 #include <thread>
 

@@ -356,7 +356,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         told.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
     }
     if (problem && !is_told) say(options.file + ": " + problem->message, Tone::bad);
-    // It may have ended before its output was taken.
+    // The process may have ended before its output was taken.
     const bool is_closed = observed && !observed->output_problem().empty();
     if (is_closed && outcome == Outcome::ended) told.exit_code = exit_closed_pipe;
     if (problem && (is_closed || told.exit_code == 0)) told.exit_code = exit_input;

@@ -108,7 +108,7 @@ u8* stack_limit() {
             pthread_attr_getstack(&attributes, &begin, &size);
             pthread_attr_destroy(&attributes);
         }
-        // Of the main thread's stack, which is only there once it is touched, no more than this.
+        // The main thread's stack is only there once it is touched: no more of it is used.
         constexpr usize most = 8 << 20;
         u8* end = static_cast<u8*>(begin) + size;
         return (size > most ? end - most : static_cast<u8*>(begin)) + reserve;
