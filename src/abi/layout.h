@@ -138,7 +138,7 @@ enum ThreadWord : u32 {
     thread_words = thread_wait_value + 2,
 };
 // A bit of thread_dirty stands for so many bytes behind its piece too: a store may cross the end.
-inline constexpr u32 dirty_reach = 16;
+inline constexpr u32 dirty_reach = 256;
 
 // Stacks begin at multiples of so many words, and those of machines have multiples of them.
 inline constexpr u32 stack_step = 4;

@@ -8,8 +8,8 @@ namespace gpurun::codegen {
 void FunctionBuilder::leave_as_caller(Value* why) {
     const SlotSet after =
         index_ + 1 < lives_.size() ? lives_[index_ + 1] : flow_.live_after(*current_);
-    leave(callers_, why, number(position_ + e_.words), flow_.live_during(e_, after, handlers_),
-          e_.clobbers);
+    leave(LeaveKind::caller, why, number(position_ + e_.words),
+          flow_.live_during(e_, after, handlers_), e_.clobbers);
 }
 
 // Results of the callee from its slots.

@@ -16,8 +16,11 @@
 #include "codegen/address_spaces.h"
 #include "codegen/codegen.h"
 #include "codegen/lazy_nan.h"
+#include "codegen/leaving.h"
+#include "codegen/merge_checks.h"
 #include "codegen/piece.h"
 #include "codegen/reconverge.h"
+#include "codegen/short_loops.h"
 #include "codegen/switches.h"
 #include "codegen/target.h"
 
@@ -29,11 +32,15 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
@@ -112,7 +119,27 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     loop_passes.addPass(llvm::LoopRotatePass());
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
+    // Each pass that follows sees more if loops have been unrolled, but the first have made them
+    // small.
+    passes.addPass(ShortLoopsPass());
+    llvm::LoopPassManager short_loops;
+    short_loops.addPass(llvm::IndVarSimplifyPass());
+    short_loops.addPass(llvm::LoopDeletionPass());
+    short_loops.addPass(llvm::LoopFullUnrollPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(short_loops)));
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    const std::vector<wasm::MemoryType>& memories = piece.program().module.memories;
+    passes.addPass(MergeChecksPass(
+        memories.empty() ? 0 : std::min<u64>(memories[0].limits.min << 16, u64{1} << 32)));
     passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    llvm::LoopPassManager invariants;
+    invariants.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(invariants), true));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::ADCEPass());
@@ -122,10 +149,19 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     first.run(piece.module(), modules);
     for (llvm::Function* f : piece.functions())
         if (!f->isDeclaration()) functions.invalidate(*f, passes.run(*f, functions));
+    llvm::FunctionPassManager after;
+    after.addPass(AddressSpacesPass());
+    after.addPass(llvm::EarlyCSEPass());
     for (llvm::Function* f : piece.functions()) {
+        if (f->isDeclaration()) continue;
+        expand_leaves(*f);
+        functions.invalidate(*f, llvm::PreservedAnalyses::none());
+        functions.invalidate(*f, after.run(*f, functions));
         if (piece.target().is_apart()) lower_switches(*f);
         reconverge(*f);
     }
+    for (const char* name : slot_writers)
+        piece.module().getFunction(name)->setLinkage(llvm::GlobalValue::InternalLinkage);
     llvm::ModulePassManager last;
     last.addPass(llvm::GlobalDCEPass());
     last.run(piece.module(), modules);

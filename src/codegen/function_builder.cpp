@@ -7,6 +7,7 @@
 #include "abi/layout.h"
 #include "base/check.h"
 #include "codegen/reconverge.h"
+#include "codegen/short_loops.h"
 
 namespace gpurun::codegen {
 
@@ -18,11 +19,6 @@ using translate::Effects;
 
 namespace {
 
-// A cold block is fed from so many places at the most: what each adds to it is bounded. All that
-// any of them has live is there at once, and on GPUs that is dear: so many slots, or twice as many
-// as its first place has.
-constexpr usize sites_per_block = 128;
-constexpr u32 slots_per_block = 256;
 constexpr u32 no_limit = ~u32{0};
 // Words of code of a function in which lanes meet again. With the blocks where they do, LLVM's time
 // grows faster than the function.
@@ -31,14 +27,15 @@ constexpr u32 max_meeting_words = 2'000;
 }  // namespace
 
 FunctionBuilder::FunctionBuilder(Piece& piece, const Flow& flow, u32 func,
-                                 const std::vector<u32>& entries, llvm::Function* function)
+                                 const std::vector<u32>& entries, Copy copy)
     : piece_(piece),
       program_(piece.program()),
       flow_(flow),
       checks_(flow, program_.effects, func, piece.target().wants_alignment()),
       type_(program_.module.func_type(func)),
-      entries_(entries),
-      function_(function),
+      entries_(copy == Copy::called ? std::vector<u32>() : entries),
+      copy_(copy),
+      function_(copy == Copy::resumed ? piece.resumed_function(func) : piece.function(func)),
       b_(piece.context()),
       blocks_(flow.blocks().size()),
       rarely_(llvm::MDBuilder(piece.context()).createBranchWeights(1, 1 << 20)) {}
@@ -68,13 +65,16 @@ void FunctionBuilder::build() {
     b_.CreateStore(number(0), dirty_);
     dirty_shift_ = runtime("native_dirty_shift", {context_});
     if (!entries_.empty()) begin_resumed();
-    begin_called();
+    if (copy_ == Copy::resumed)
+        b_.CreateUnreachable();
+    else
+        begin_called();
     while (!work_.empty()) {
         u32 next = work_.back();
         work_.pop_back();
         build_block(next);
     }
-    finish_sites();
+    finish_leaving();
     zero_variables(enter_, nullptr);
     for (usize i = 0; i < entries_.size(); i++)
         zero_variables(resumes_[i], &flow_.blocks()[flow_.block_at(entries_[i])].states);
@@ -220,55 +220,32 @@ void FunctionBuilder::zero_variables(BasicBlock* block, const SlotStates* states
 
 // ---- leaving -----------------------------------------------------------------------
 
-// Ends the block: goes to a cold block with what is live.
-void FunctionBuilder::leave(Cold& cold, Value* why, Value* position, const SlotSet& live,
+// Ends the block: takes what is live along.
+void FunctionBuilder::leave(LeaveKind kind, Value* why, Value* position, const SlotSet& live,
                             u32 limit) {
     Value* where = b_.CreateSub(position, number(flow_.begin()));
     where = b_.CreateOr(where, b_.CreateShl(why, native_status_shift));
-    const u32 is_caller = &cold == &callers_ ? native_caller_bit : 0;
-    where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | is_caller));
-    Value* quantum = counts_ ? load(quantum_) : nullptr;
-    Site site{b_.GetInsertBlock(), where, quantum, load(dirty_), limit, {}};
-    SlotSet slots(flow_.slots());
+    const u32 caller_bit = kind == LeaveKind::caller ? native_caller_bit : 0;
+    where = b_.CreateOr(where, number(u32(handlers_.size()) << native_handlers_shift | caller_bit));
+    std::vector<LeftSlot> values;
     for (u32 slot = 0; slot < std::min(flow_.slots(), limit);) {
         if (!live.has(slot) || states_[slot] == Held::nothing) {
             slot++;
             continue;
         }
-        SlotValue place = value_around(states_, slot);
-        site.values.push_back({place, read(place.slot, place.words)});
+        const SlotValue place = value_around(states_, slot);
+        values.push_back({place, read(place.slot, place.words)});
         slot = place.slot + place.words;
-        for (u32 i = place.slot; i < slot; i++) slots.add(i);
     }
-    if (leaves_at_site()) {
-        for (const auto& [place, value] : site.values)
-            set_slot(fp_, place.slot, place.words, value);
-        if (counts_ && !is_caller) runtime("native_set_quantum", {context_, quantum});
-        b_.CreateBr(left_);
-        lefts_.push_back({b_.GetInsertBlock(), where, site.dirty});
-        return;
-    }
-    ColdBlock* to = block_with_room(cold, slots);
-    if (!to) {
-        cold.push_back(
-            {new_block("cold"), {}, slots, std::max(slots_per_block, 2 * slots.count())});
-        to = &cold.back();
-    }
-    b_.CreateBr(to->block);
-    to->sites.push_back(std::move(site));
-    to->slots.add_all(slots);
-}
-
-// The newest, or none.
-FunctionBuilder::ColdBlock* FunctionBuilder::block_with_room(Cold& cold, const SlotSet& slots) {
-    if (cold.empty() || cold.back().sites.size() == sites_per_block) return nullptr;
-    SlotSet all = cold.back().slots;
-    all.add_all(slots);
-    return all.count() <= cold.back().most_slots ? &cold.back() : nullptr;
+    if (kind != LeaveKind::caller) save_quantum();
+    Value* dirty = load(dirty_);
+    create_leave(b_, kind, fp_, limit, values);
+    b_.CreateBr(left_);
+    lefts_.push_back({b_.GetInsertBlock(), where, dirty});
 }
 
 void FunctionBuilder::leave_here(NativeStatus s) {
-    leave(innermost_, status(s), number(position_), lives_[index_], no_limit);
+    leave(LeaveKind::innermost, status(s), number(position_), lives_[index_], no_limit);
 }
 
 void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
@@ -279,15 +256,10 @@ void FunctionBuilder::leave_if(Value* condition, NativeStatus s) {
     b_.SetInsertPoint(usual);
 }
 
-// All cold blocks go to the last one, which tells the runtime.
-void FunctionBuilder::finish_sites() {
+// All that leave go to the last block, which tells the runtime.
+void FunctionBuilder::finish_leaving() {
     left_->moveAfter(&function_->back());
     left_->setName("left");
-    for (Cold* cold : {&entering_, &innermost_, &callers_})
-        for (const ColdBlock& from : *cold) {
-            lefts_.push_back(build_cold(from.block, from.sites, cold == &callers_));
-            b_.CreateBr(left_);
-        }
     b_.SetInsertPoint(left_);
     if (lefts_.empty()) {
         b_.CreateUnreachable();
@@ -302,87 +274,6 @@ void FunctionBuilder::finish_sites() {
     Value* why = runtime("native_left", {context_, fp_, rp(), number(flow_.begin()), where, dirty});
     Value* result = llvm::PoisonValue::get(function_->getReturnType());
     b_.CreateRet(b_.CreateInsertValue(result, why, 0u));
-}
-
-// Writes what is live at the sites; the block is open then.
-FunctionBuilder::Left FunctionBuilder::build_cold(BasicBlock* cold, ArrayRef<Site> sites,
-                                                  bool is_caller) {
-    // A place that always holds the same kind of value is written as that; others word by word.
-    std::map<u32, u32> words_at;                  // first slot -> words
-    std::vector<u32> kind_of(flow_.slots() + 4);  // slot -> 1 + its place, or mixed
-    constexpr u32 mixed = ~u32{0};
-    for (const Site& site : sites)
-        for (const Site::Live& live : site.values)
-            for (u32 i = 0; i < live.place.words; i++) {
-                u32& kind = kind_of[live.place.slot + i];
-                u32 mine = 1 + live.place.slot * 8 + live.place.words;
-                kind = kind == 0 || kind == mine ? mine : mixed;
-            }
-    auto is_whole = [&](SlotValue place) {
-        for (u32 i = 0; i < place.words; i++)
-            if (kind_of[place.slot + i] == mixed) return false;
-        return true;
-    };
-    for (const Site& site : sites)
-        for (const Site::Live& live : site.values) {
-            if (is_whole(live.place)) {
-                words_at[live.place.slot] = live.place.words;
-            } else {
-                for (u32 i = 0; i < live.place.words; i++) words_at[live.place.slot + i] = 1;
-            }
-        }
-
-    b_.SetInsertPoint(cold);
-    const u32 count = u32(sites.size());
-    auto phi = [&](Type* type) { return b_.CreatePHI(type, count); };
-    PHINode *where = phi(b_.getInt32Ty()), *dirty = phi(b_.getInt32Ty()),
-            *quantum = is_caller || !counts_ ? nullptr : phi(b_.getInt64Ty()),
-            *limit = is_caller ? phi(b_.getInt32Ty()) : nullptr;
-    std::map<u32, PHINode*> values;
-    for (auto [slot, words] : words_at) values[slot] = phi(piece_.type_of(words));
-    u32 least_limit = no_limit;
-    for (const Site& site : sites) {
-        where->addIncoming(site.where, site.from);
-        dirty->addIncoming(site.dirty, site.from);
-        if (quantum) quantum->addIncoming(site.quantum, site.from);
-        if (limit) limit->addIncoming(number(site.limit), site.from);
-        least_limit = std::min(least_limit, site.limit);
-        std::map<u32, Value*> mine;
-        llvm::IRBuilder<> at(site.from->getTerminator());
-        for (const Site::Live& live : site.values) {
-            if (is_whole(live.place)) {
-                mine[live.place.slot] = live.value;
-                continue;
-            }
-            for (u32 i = 0; i < live.place.words; i++) {
-                Value* word = live.value;
-                if (live.place.words == 2)
-                    word = at.CreateTrunc(i ? at.CreateLShr(word, 32) : word, at.getInt32Ty());
-                if (live.place.words == 4) word = at.CreateExtractElement(word, u64(i));
-                mine[live.place.slot + i] = word;
-            }
-        }
-        // Nobody reads a slot that is dead: whatever a register holds there will do.
-        for (auto [slot, node] : values) {
-            auto found = mine.find(slot);
-            node->addIncoming(
-                found == mine.end() ? llvm::PoisonValue::get(node->getType()) : found->second,
-                site.from);
-        }
-    }
-    BasicBlock* written = new_block("written");
-    for (auto [slot, node] : values) {
-        if (slot + words_at[slot] > least_limit) {
-            BasicBlock* store = new_block("slot");
-            b_.CreateCondBr(b_.CreateICmpUGT(limit, number(slot)), store, written);
-            b_.SetInsertPoint(store);
-        }
-        set_slot(fp_, slot, words_at[slot], node);
-    }
-    b_.CreateBr(written);
-    b_.SetInsertPoint(written);
-    if (quantum) runtime("native_set_quantum", {context_, quantum});
-    return {written, where, dirty};
 }
 
 // Returns to whoever entered this function.
@@ -416,17 +307,9 @@ void FunctionBuilder::find_loops() {
     for (u32 i = 0; i < flow_.blocks().size(); i++)
         if (const FlowBlock& at = flow_.blocks()[i]; at.loop_words > 0 && !at.states.empty())
             loops_.push_back({i, at.begin, at.begin + at.loop_words});
-    lanes_meet_ = piece_.target().lanes_meet() && !loops_.empty() &&
-                  flow_.blocks().back().end - flow_.begin() <= max_meeting_words;
-    if (lanes_meet_) function_->addFnAttr(meets_attribute);
-}
-
-// Returns true in loops of code for lanes that meet again: what leaves there goes by way of the
-// blocks where they meet, and every value that it took along would need a register in all of them.
-bool FunctionBuilder::leaves_at_site() const {
-    return lanes_meet_ && std::ranges::any_of(loops_, [&](const Loop& loop) {
-               return loop.head <= position_ && position_ < loop.end;
-           });
+    if (piece_.target().lanes_meet() && !loops_.empty() &&
+        flow_.blocks().back().end - flow_.begin() <= max_meeting_words)
+        function_->addFnAttr(meets_attribute);
 }
 
 // The heads of the loops around each entry.
@@ -584,7 +467,13 @@ void FunctionBuilder::build_loop_head(const FlowBlock& head) {
         b_.CreateStore(this->number(0), entry_);
     }
     Value* left = counts_ ? load(quantum_) : nullptr;
-    leave_if(is_late(left), NativeStatus::yield);
+    BasicBlock *rare = new_block("leave"), *usual = new_block("on");
+    branch_rarely(is_late(left), rare, usual);
+    b_.GetInsertBlock()->getTerminator()->setMetadata(late_kind,
+                                                      llvm::MDNode::get(piece_.context(), {}));
+    b_.SetInsertPoint(rare);
+    leave_here(NativeStatus::yield);
+    b_.SetInsertPoint(usual);
     if (counts_) b_.CreateStore(b_.CreateSub(left, b_.getInt64(head.loop_words)), quantum_);
 }
 

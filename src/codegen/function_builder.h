@@ -1,26 +1,30 @@
 // The IR of one function. Private to src/codegen.
 //
 // A slot is a variable for each kind of value that it holds; LLVM makes registers of them. Whatever
-// is rare leaves: a cold block of the function, fed from all places that leave, writes the slots
-// that are live there into the frame and returns (abi/native.h). In loops of code for the lanes of
-// a warp each place that leaves does so itself. A function with loops or handlers
-// can be entered at those as well, with its slots in the frame: the context says at which. What
-// lies within loops is reached by way of their heads, outermost first, so that they stay loops to
-// LLVM.
+// is rare leaves (codegen/leaving.h): the slots that are live there are written into the frame, and
+// the function returns (abi/native.h).
+//
+// A function with loops or handlers has a second copy, which is entered at those, with its slots in
+// the frame: the context says at which. What lies within loops is reached by way of their heads,
+// outermost first, so that they stay loops to LLVM. The first copy has nothing of that: what LLVM
+// knows of its variables where a loop begins is not lost.
 #pragma once
 
 #include "abi/native.h"
 #include "codegen/checks.h"
 #include "codegen/flow.h"
+#include "codegen/leaving.h"
 #include "codegen/piece.h"
 
 namespace gpurun::codegen {
 
 class FunctionBuilder {
 public:
-    // It may be entered at `entries`, positions, as number 1 and so on.
+    enum class Copy { only, called, resumed };
+
+    // `entries` are positions where it can be entered, as number 1 and so on: the copy that is.
     FunctionBuilder(Piece& piece, const Flow& flow, u32 func, const std::vector<u32>& entries,
-                    llvm::Function* function);
+                    Copy copy);
     void build();
 
 private:
@@ -28,37 +32,15 @@ private:
     using BasicBlock = llvm::BasicBlock;
     using SlotValue = translate::SlotValue;
 
-    // Where the function may leave, and what it takes with it.
-    struct Site {
-        BasicBlock* from;
-        Value *where, *quantum, *dirty;  // parts of abi/native.h
-        u32 limit;                       // slots from here on are another's
-        struct Live {
-            SlotValue place;
-            Value* value;
-        };
-        std::vector<Live> values;
-    };
-
-    // Places that leave, and those whose callee has left: for the latter a record is due. Each has
-    // cold blocks of its own.
-    struct ColdBlock {
-        BasicBlock* block;
-        std::vector<Site> sites;
-        SlotSet slots;  // that any of them has live
-        u32 most_slots;
-    };
-    using Cold = std::vector<ColdBlock>;
-
     // A loop of the code: its head's block, and positions.
     struct Loop {
         u32 block, head, end;
     };
 
-    // The end of a cold block, and what is known there.
+    // The end of a block that leaves, and what is known there.
     struct Left {
         BasicBlock* from;
-        Value *where, *dirty;
+        Value *where, *dirty;  // parts of abi/native.h
     };
 
     // ---- helpers
@@ -83,14 +65,11 @@ private:
     void zero_variables(BasicBlock* block, const SlotStates* states);
 
     // ---- leaving
-    void leave(Cold& cold, Value* status, Value* position, const SlotSet& live, u32 limit);
-    static ColdBlock* block_with_room(Cold& cold, const SlotSet& slots);
+    void leave(LeaveKind kind, Value* status, Value* position, const SlotSet& live, u32 limit);
     void leave_here(NativeStatus s);
     void leave_if(Value* condition, NativeStatus s);
-    void finish_sites();
-    bool leaves_at_site() const;
+    void finish_leaving();
     void find_loops();
-    Left build_cold(BasicBlock* cold, llvm::ArrayRef<Site> sites, bool is_caller);
     void give_back(Value* status, llvm::ArrayRef<Value*> results);
 
     // ---- blocks
@@ -144,7 +123,8 @@ private:
     const Flow& flow_;
     const Checks checks_;
     const wasm::FuncType& type_;
-    const std::vector<u32>& entries_;
+    const std::vector<u32> entries_;  // of this copy
+    const Copy copy_;
     llvm::Function* function_;
     llvm::IRBuilder<> b_;
 
@@ -152,7 +132,6 @@ private:
     llvm::AllocaInst* rp_variable_ = nullptr;  // where it differs by entry
     llvm::AllocaInst* entry_ = nullptr;  // number of the entry that we are on the way to, or 0
     std::vector<Loop> loops_;
-    bool lanes_meet_ = false;             // codegen/reconverge.h
     std::vector<std::vector<u32>> ways_;  // by entry: the heads on the way, as blocks
     std::vector<BasicBlock*> resumes_;    // by entry: reads its slots from the frame
     Value* dirty_shift_ = nullptr;
@@ -168,8 +147,6 @@ private:
     std::vector<u32> work_;            // blocks to be built
     BasicBlock* left_ = nullptr;       // the last of leaving: tells the runtime
     std::vector<Left> lefts_;          // who goes there
-    Cold innermost_, callers_;
-    Cold entering_;  // before it is known that there is room for more than the arguments
     llvm::MDNode* rarely_ = nullptr;
 
     // Where we are.

@@ -5,6 +5,7 @@
 #include "abi/v128.h"
 #include "base/check.h"
 #include "codegen/function_builder.h"
+#include "codegen/merge_checks.h"
 
 namespace gpurun::codegen {
 namespace {
@@ -126,7 +127,7 @@ void FunctionBuilder::build_enter() {
     b_.SetInsertPoint(rare);
     Value* why =
         b_.CreateSelect(has_room, status(NativeStatus::yield), status(NativeStatus::interpret));
-    leave(entering_, why, number(position_), lives_[index_], ~u32{0});
+    leave(LeaveKind::entering, why, number(position_), lives_[index_], ~u32{0});
     b_.SetInsertPoint(usual);
     if (!deadline_) {
         left = runtime("native_after_call", {left});
@@ -261,7 +262,7 @@ void FunctionBuilder::check_address(Value* address, const Checks::Check& check) 
     Value* is_bad = nullptr;
     if (check.end > 0)
         is_bad =
-            runtime("native_is_outside", {load(memory_size_), address, b_.getInt64(check.end)});
+            b_.CreateCall(piece_.outside(), {load(memory_size_), address, b_.getInt64(check.end)});
     if (check.mask != 0) {
         Value* is_unaligned = b_.CreateICmpNE(b_.CreateAnd(address, number(check.mask)), number(0));
         is_bad = is_bad ? b_.CreateOr(is_bad, is_unaligned) : is_unaligned;
@@ -280,7 +281,7 @@ bool FunctionBuilder::build_access(CodeOp op) {
         const u32 offset = access.offset;
         check_address(address, checks_.check(position_));
         if (access.is_store && !access.is_noted) {
-            Value* pieces = runtime("native_dirty", {dirty_shift_, address, number(offset)});
+            Value* pieces = runtime(note_name, {dirty_shift_, address, b_.getInt64(offset)});
             b_.CreateStore(b_.CreateOr(load(dirty_), pieces), dirty_);
         }
         return std::array{load(memory_), address, static_cast<Value*>(number(offset))};
@@ -459,7 +460,7 @@ void FunctionBuilder::build_operate() {
     b_.SetInsertPoint(rare);
     SlotSet live = lives_[index_];
     live.add_all(index_ + 1 < lives_.size() ? lives_[index_ + 1] : flow_.live_after(*current_));
-    leave(innermost_, why, runtime("native_pc", {context_}), live, ~u32{0});
+    leave(LeaveKind::innermost, why, runtime("native_pc", {context_}), live, ~u32{0});
     b_.SetInsertPoint(usual);
 }
 

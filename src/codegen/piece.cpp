@@ -1,12 +1,15 @@
 // Functions and what they share: the runtime's part, the table of functions, the way in.
 #include "codegen/piece.h"
 
+#include "codegen/leaving.h"
+#include "codegen/merge_checks.h"
+
 #include <algorithm>
 
 #include "abi/native.h"
 #include "base/check.h"
 #include "codegen/function_builder.h"
-#include "codegen/reconverge.h"
+#include "codegen/ways.h"
 #include "translate/print.h"
 
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -27,6 +30,9 @@ constexpr u32 max_gpu_live = 160;
 // Words of code that a piece has about. Its size, not the number of threads, says what is in it:
 // the same module makes the same image everywhere.
 constexpr u64 piece_words = 4'000;
+// Words of a function that has two copies (function_builder.h). A larger one has one: assembling it
+// takes long enough.
+constexpr u32 max_split_words = 1'000;
 
 bool is_tail_call(CodeOp op) {
     return op == CodeOp::return_call || op == CodeOp::return_call_import ||
@@ -40,6 +46,12 @@ void withdraw_promises(llvm::Function& f) {
     f.removeFnAttr(llvm::Attribute::MustProgress);
     f.removeRetAttr(llvm::Attribute::NoUndef);
     for (llvm::Argument& argument : f.args()) argument.removeAttr(llvm::Attribute::NoUndef);
+}
+
+void set_pure(llvm::Function& f) {
+    f.setDoesNotAccessMemory();
+    f.setDoesNotThrow();
+    f.setWillReturn();
 }
 
 }  // namespace
@@ -94,6 +106,10 @@ Piece::Piece(const Program& program, const Implementation& target, u32 group,
     for (llvm::Function& f : *module_)
         if (!f.isIntrinsic()) withdraw_promises(f);
     runtime("native_left")->addFnAttr(leaves_attribute);
+    llvm::Function* note = runtime(note_name);
+    note->removeFnAttr(llvm::Attribute::AlwaysInline);
+    note->addFnAttr(llvm::Attribute::NoInline);
+    set_pure(*note);
 }
 
 llvm::Function* Piece::runtime(llvm::StringRef name) {
@@ -135,6 +151,13 @@ llvm::Function* Piece::function(u32 func) {
         name);
 }
 
+llvm::Function* Piece::resumed_function(u32 func) {
+    const std::string name = "r" + std::to_string(func);
+    if (llvm::Function* found = module_->getFunction(name)) return found;
+    return new_function(type_of(program_.module.func_type(func)), llvm::Function::InternalLinkage,
+                        name);
+}
+
 // External ones are seen by all pieces of a group.
 llvm::Function* Piece::new_function(llvm::FunctionType* type,
                                     llvm::GlobalValue::LinkageTypes linkage,
@@ -147,6 +170,17 @@ llvm::Function* Piece::new_function(llvm::FunctionType* type,
     // Whoever reaches the context does so by this pointer.
     made->addParamAttr(0, llvm::Attribute::NoAlias);
     functions_.push_back(made);
+    return made;
+}
+
+llvm::Function* Piece::outside() {
+    if (llvm::Function* found = module_->getFunction(outside_name)) return found;
+    llvm::Type *size = llvm::Type::getInt64Ty(context_),
+               *address = llvm::Type::getInt32Ty(context_);
+    llvm::Function* made = llvm::Function::Create(
+        llvm::FunctionType::get(llvm::Type::getInt1Ty(context_), {size, address, size}, false),
+        llvm::Function::ExternalLinkage, outside_name, *module_);
+    set_pure(*made);
     return made;
 }
 
@@ -192,16 +226,19 @@ void Piece::add(u32 func) {
     std::vector<u32> resumes;
     for (const FlowBlock& block : flow.blocks())
         if (block.is_entry()) resumes.push_back(block.begin);
-    FunctionBuilder(*this, flow, func, resumes, function(func)).build();
+    const bool is_split = !resumes.empty() && program_.end_of(func) - begin <= max_split_words;
+    using Copy = FunctionBuilder::Copy;
+    FunctionBuilder(*this, flow, func, resumes, is_split ? Copy::called : Copy::only).build();
+    if (is_split) FunctionBuilder(*this, flow, func, resumes, Copy::resumed).build();
     // The interpreter's calls end behind `enter`. Unless that is a loop's head as well, the frame
     // is there as `enter` makes it, which may be done again.
     for (u32 position : {begin, begin + 1}) {
         if (std::ranges::find(resumes, position) != resumes.end()) continue;
-        entries_.push_back({func, 0});
+        entries_.push_back({func, false, 0});
         entry_positions_.push_back(position);
     }
     for (u32 i = 0; i < resumes.size(); i++) {
-        entries_.push_back({func, i + 1});
+        entries_.push_back({func, is_split, i + 1});
         entry_positions_.push_back(resumes[i]);
     }
 }
@@ -256,10 +293,13 @@ void Piece::finish(const std::string& name) {
     };
     for (u32 begin = 0, end; begin < entries_.size(); begin = end) {
         const u32 func = entries_[begin].func;
+        const bool is_resumed = entries_[begin].is_resumed;
         llvm::BasicBlock* at = block("entry");
         b.SetInsertPoint(at);
         u32 resumes = begin;  // the first that is not the beginning: they have numbers from 1 on
-        for (end = begin; end < entries_.size() && entries_[end].func == func; end++) {
+        for (end = begin; end < entries_.size() && entries_[end].func == func &&
+                          entries_[end].is_resumed == is_resumed;
+             end++) {
             which->addCase(b.getInt32(end), at);
             resumes += entries_[end].number == 0;
         }
@@ -276,10 +316,13 @@ void Piece::finish(const std::string& name) {
         for (wasm::ValType param : type.params) {
             const u32 words = translate::words_of(param);
             arguments.push_back(
-                b.CreateCall(runtime(slot_name("get", words)), {fp, b.getInt32(slot)}));
+                is_resumed ? llvm::PoisonValue::get(type_of(words))
+                           : static_cast<llvm::Value*>(b.CreateCall(
+                                 runtime(slot_name("get", words)), {fp, b.getInt32(slot)})));
             slot += words;
         }
-        llvm::Value* result = b.CreateCall(function(func), arguments);
+        llvm::Value* result =
+            b.CreateCall(is_resumed ? resumed_function(func) : function(func), arguments);
         llvm::Value* status = b.CreateExtractValue(result, 0);
         llvm::BasicBlock *done = block("done"), *left = block("left");
         b.CreateCondBr(b.CreateICmpEQ(status, b.getInt32(u32(NativeStatus::done))), done, left);
@@ -334,6 +377,12 @@ void Piece::take_runtime() {
     // What declares them; others are functions' that are yet to be read.
     for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module_->globals()))
         if (global.getName().contains("keep_native_")) global.eraseFromParent();
+    for (const char* name : slot_writers) {
+        llvm::Function* f = runtime(name);
+        if (!f->isMaterializable()) continue;
+        CHECK(!f->materialize());
+        f->setComdat(nullptr);
+    }
     for (bool is_done = false; !is_done;) {
         is_done = true;
         for (llvm::Function& f : module_->functions()) {
@@ -354,6 +403,9 @@ void Piece::take_runtime() {
         f->addFnAttr(llvm::Attribute::NoInline);
     }
     CHECK(!module_->materializeAll());
+    // Used later.
+    for (const char* name : slot_writers)
+        runtime(name)->setLinkage(llvm::GlobalValue::ExternalLinkage);
     for (llvm::GlobalVariable& global : module_->globals())
         if (global.hasInitializer() && global.getName() != native_table_name &&
             global.getName() != native_own_table_name)

@@ -61,6 +61,10 @@ public:
     // An inline function of runtime/native/native_bitcode.cpp, or one of abi/native_calls.def.
     llvm::Function* runtime(llvm::StringRef name);
     llvm::Function* function(u32 func);
+    // The copy of it that is entered in the middle.
+    llvm::Function* resumed_function(u32 func);
+    // bool(u64 size, u32 address, u64 end): what MergeChecksPass makes comparisons of.
+    llvm::Function* outside();
     llvm::GlobalVariable* table();
     llvm::Type* type_of(u32 words);
     llvm::StructType* results_of(const wasm::FuncType& type);
@@ -69,7 +73,8 @@ public:
 private:
     struct Entry {
         u32 func;
-        u32 number;  // of the function's own; 0: its beginning
+        bool is_resumed;  // by the second copy
+        u32 number;       // of the function's own; 0: its beginning
     };
 
     llvm::Function* new_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/ints.h"
+#include "codegen/ways.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
@@ -24,15 +24,6 @@ using llvm::Function;
 using llvm::PHINode;
 using llvm::Value;
 
-// Returns the block that ends all leaving, or null if the function never leaves.
-BasicBlock* find_last(Function& function) {
-    for (BasicBlock& block : function)
-        for (llvm::Instruction& instruction : block)
-            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-                if (call->hasFnAttr(leaves_attribute)) return &block;
-    return nullptr;
-}
-
 // Puts a block between `last` and each block that may go there or elsewhere.
 void separate_edges(BasicBlock* last) {
     const std::vector<BasicBlock*> all(llvm::pred_begin(last), llvm::pred_end(last));
@@ -51,147 +42,6 @@ void separate_edges(BasicBlock* last) {
     }
 }
 
-// Returns the blocks from which all ways lead to `last`, and that one.
-llvm::DenseSet<BasicBlock*> find_leaving(BasicBlock* last) {
-    llvm::DenseSet<BasicBlock*> leaving = {last};
-    llvm::DenseMap<BasicBlock*, usize> others;  // edges that lead elsewhere
-    std::vector<BasicBlock*> work = {last};
-    while (!work.empty()) {
-        BasicBlock* block = work.back();
-        work.pop_back();
-        for (BasicBlock* from : llvm::predecessors(block)) {
-            if (from->isEntryBlock() || leaving.contains(from)) continue;
-            auto [found, is_new] = others.try_emplace(from, 0);
-            if (is_new) found->second = usize(llvm::succ_size(from));
-            if (--found->second > 0) continue;
-            leaving.insert(from);
-            work.push_back(from);
-        }
-    }
-    return leaving;
-}
-
-// The blocks that do not leave, numbered in reverse post-order, and which of them all ways pass.
-class Ways {
-public:
-    static constexpr u32 exit = 0;  // the number of what follows every return
-
-    Ways(Function& function, const llvm::DenseSet<BasicBlock*>& leaving) : blocks_(1) {
-        for (BasicBlock* block : llvm::ReversePostOrderTraversal<Function*>(&function)) {
-            if (leaving.contains(block)) continue;
-            numbers_[block] = count();
-            blocks_.push_back(block);
-        }
-        successors_.resize(count());
-        predecessors_.resize(count());
-        for (u32 i = 1; i < count(); i++) {
-            for (BasicBlock* next : llvm::successors(blocks_[i]))
-                if (u32 number = numbers_.lookup(next)) connect(i, number);
-            if (successors_[i].empty()) connect(i, exit);
-        }
-        end_endless();
-        find_behind();
-    }
-
-    u32 count() const { return u32(blocks_.size()); }
-    BasicBlock* block(u32 number) const { return blocks_[number]; }
-    u32 number(BasicBlock* block) const { return numbers_.lookup(block); }  // 0: it leaves
-    // Returns the first block behind `at` that all ways from there pass.
-    u32 behind(u32 at) const { return behind_[at]; }
-    // Returns true if `a` is passed before `b`, where both are behind some block.
-    bool is_before(u32 a, u32 b) const { return order_[a] < order_[b]; }
-    // Returns how many edges lead to a block from blocks before it, or from those behind.
-    usize entering(u32 at) const {
-        return usize(std::ranges::count_if(predecessors_[at], [&](u32 from) { return from < at; }));
-    }
-    usize returning(u32 at) const { return predecessors_[at].size() - entering(at); }
-
-private:
-    void connect(u32 from, u32 to) {
-        successors_[from].push_back(to);
-        predecessors_[to].push_back(from);
-    }
-
-    // Gives the last block of a loop without an end a way to the exit.
-    void end_endless() {
-        std::vector<bool> ends(count());
-        auto mark = [&](u32 from) {
-            std::vector<u32> work = {from};
-            ends[from] = true;
-            while (!work.empty()) {
-                const u32 at = work.back();
-                work.pop_back();
-                for (u32 before : predecessors_[at]) {
-                    if (ends[before]) continue;
-                    ends[before] = true;
-                    work.push_back(before);
-                }
-            }
-        };
-        mark(exit);
-        for (u32 at = count(); --at > 0;) {
-            if (ends[at]) continue;
-            connect(at, exit);
-            mark(at);
-        }
-    }
-
-    // Numbers the blocks in post-order of the graph turned round.
-    std::vector<u32> find_order() {
-        std::vector<u32> sequence;
-        std::vector<bool> is_seen(count());
-        std::vector<std::pair<u32, usize>> stack = {{exit, 0}};
-        is_seen[exit] = true;
-        while (!stack.empty()) {
-            auto& [at, next] = stack.back();
-            if (next == predecessors_[at].size()) {
-                sequence.push_back(at);
-                stack.pop_back();
-                continue;
-            }
-            const u32 from = predecessors_[at][next++];
-            if (is_seen[from]) continue;
-            is_seen[from] = true;
-            stack.push_back({from, 0});
-        }
-        order_.resize(count());
-        for (u32 i = 0; i < sequence.size(); i++) order_[sequence[i]] = i;
-        return sequence;
-    }
-
-    // Finds post-dominators, by Cooper, Harvey and Kennedy.
-    void find_behind() {
-        constexpr u32 unknown = ~u32{0};
-        const std::vector<u32> sequence = find_order();
-        behind_.assign(count(), unknown);
-        behind_[exit] = exit;
-        for (bool is_changed = true; is_changed;) {
-            is_changed = false;
-            for (usize i = sequence.size() - 1; i-- > 0;) {
-                u32 common = unknown;
-                for (u32 next : successors_[sequence[i]])
-                    if (behind_[next] != unknown)
-                        common = common == unknown ? next : meet(next, common);
-                if (behind_[sequence[i]] == common) continue;
-                behind_[sequence[i]] = common;
-                is_changed = true;
-            }
-        }
-    }
-    u32 meet(u32 a, u32 b) const {
-        while (a != b) {
-            while (order_[a] < order_[b]) a = behind_[a];
-            while (order_[b] < order_[a]) b = behind_[b];
-        }
-        return a;
-    }
-
-    std::vector<BasicBlock*> blocks_;
-    llvm::DenseMap<BasicBlock*, u32> numbers_;
-    std::vector<std::vector<u32>> successors_, predecessors_;
-    std::vector<u32> order_, behind_;
-};
-
 class Reconverger {
 public:
     Reconverger(Function& function, BasicBlock* last)
@@ -203,7 +53,7 @@ public:
           ways_(function, leaving_) {}
 
     void run() {
-        for (BasicBlock* next : llvm::successors(last_)) returned_ = ways_.number(next);
+        find_ended();
         find_targets();
         if (joins_.empty()) return;
         for (u32 join : joins_) split(join);
@@ -219,7 +69,7 @@ private:
     u32 join_behind(u32 from) {
         u32 at = ways_.behind(from);
         while (at != exit && !is_join(at, from)) at = ways_.behind(at);
-        if (at == returned_) return exit;
+        if (ended_.contains(ways_.block(at))) return exit;
         if (at <= from) is_met_within_.insert(at);
         return at;
     }
@@ -233,6 +83,16 @@ private:
         if (other && !other->contains(here)) return false;
         if (mine && !mine->contains(there)) return true;
         return (at > from ? ways_.entering(at) : ways_.returning(at)) > 1;
+    }
+
+    void find_ended() {
+        std::vector<BasicBlock*> work = {last_};
+        while (!work.empty()) {
+            BasicBlock* block = work.back();
+            work.pop_back();
+            for (BasicBlock* next : llvm::successors(block))
+                if (ended_.insert(next).second) work.push_back(next);
+        }
     }
 
     // Finds the join that each block before the last one goes to in place of that.
@@ -374,7 +234,8 @@ private:
     const llvm::DominatorTree dominators_;
     const llvm::LoopInfo loops_;
     const Ways ways_;
-    u32 returned_ = exit;  // the block that returns, if the last one shares it with others
+    llvm::DenseSet<BasicBlock*>
+        ended_;  // blocks behind the last one, of which others may share some
     llvm::MapVector<BasicBlock*, u32> targets_;      // of blocks before the last
     llvm::DenseSet<u32> is_target_, is_met_within_;  // joins; heads that their loops go to
     std::vector<u32> joins_;

@@ -17,6 +17,6 @@ namespace gpurun::codegen {
 // leaves_attribute.
 void reconverge(llvm::Function& function);
 
-inline constexpr const char *meets_attribute = "gpurun-meets", *leaves_attribute = "gpurun-leaves";
+inline constexpr const char* meets_attribute = "gpurun-meets";
 
 }  // namespace gpurun::codegen

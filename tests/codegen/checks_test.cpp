@@ -3,6 +3,8 @@
 
 #include "base/format.h"
 #include "codegen/checks.h"
+
+#include "abi/layout.h"
 #include "engine/load.h"
 
 namespace gpurun::test {
@@ -110,7 +112,8 @@ TEST(Checks, NotesReachAsFarAsTheyAreGoodFor) {
     auto store = [](u32 offset) {
         return format("(i32.store offset=%u (local.get $p) (i32.const 0))", offset);
     };
-    EXPECT_EQ(notes(store(4) + store(8) + store(16) + store(17)), "!..!");
+    const u32 last = 4 + dirty_reach - 4;
+    EXPECT_EQ(notes(store(4) + store(8) + store(last) + store(last + 1)), "!..!");
     EXPECT_EQ(notes(store(4) + store(0) + store(4)), "!!.");
     EXPECT_EQ(notes(store(4) + "(local.set $p (i32.const 9))" + store(4)), "!!");
     EXPECT_EQ(notes("(drop (i32.load (local.get $p)))" + store(0)), "!");

@@ -1,6 +1,6 @@
 ;; An access of memory 0 compares its address with the size that the function keeps, and leaves if it
 ;; is outside: the interpreter finds the trap. The size is read again after what may change it.
-;; show f0 on on2 leave1 cold3 written4 left
+;; show f0 on on2 leave1 left
 (module
   (memory 1)
   (func (param i32) (result i32) (i32.load offset=4 (local.get 0))))
@@ -12,12 +12,13 @@
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
 ;;   %3 = load i32, ptr %slot0_32
 ;;   %4 = load i64, ptr %memory_size
-;;   %5 = call i1 @native_is_outside(i64 %4, i32 %3, i64 8)
+;;   %5 = call i1 @gpurun_is_outside(i64 %4, i32 %3, i64 8)
 ;;   br i1 %5, label %leave1, label %on2  ; rarely
 ;; leave1:
-;;   %6 = load i32, ptr %dirty
-;;   %7 = load i32, ptr %slot0_32
-;;   br label %cold3
+;;   %6 = load i32, ptr %slot0_32
+;;   %7 = load i32, ptr %dirty
+;;   call void @gpurun_leave(i32 1, ptr %fp, i32 -1) [ "deopt"(i32 1, i32 %6) ]
+;;   br label %left
 ;; on2:
 ;;   %8 = load ptr, ptr %memory
 ;;   %9 = call i32 @native_i32_load(ptr %8, i32 %3, i32 4)
@@ -27,18 +28,10 @@
 ;;   call void @native_add_dirty(ptr %context, i32 %11)
 ;;   %12 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %10, 1
 ;;   ret { i32, i32 } %12
-;; cold3:
-;;   %13 = phi i32 [ 2097153, %leave1 ]
-;;   %14 = phi i32 [ %6, %leave1 ]
-;;   %15 = phi i32 [ %7, %leave1 ]
-;;   call void @native_set_32(ptr %fp, i32 0, i32 %15)
-;;   br label %written4
 ;; left:
-;;   %16 = phi i32 [ %17, %written ], [ %13, %written4 ]
-;;   %18 = phi i32 [ %19, %written ], [ %14, %written4 ]
-;;   %20 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %16, i32 %18)
-;;   %21 = insertvalue { i32, i32 } poison, i32 %20, 0
-;;   ret { i32, i32 } %21
-;; written4:
-;;   br label %left
+;;   %13 = phi i32 [ %14, %leave ], [ 2097153, %leave1 ]
+;;   %15 = phi i32 [ %16, %leave ], [ %7, %leave1 ]
+;;   %17 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %13, i32 %15)
+;;   %18 = insertvalue { i32, i32 } poison, i32 %17, 0
+;;   ret { i32, i32 } %18
 ;; }

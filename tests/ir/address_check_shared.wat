@@ -1,6 +1,6 @@
 ;; Accesses by the same address are checked once, by the first, as far as the farthest reaches: to 24 here. What
 ;; is written to the address in between ends that.
-;; show f0 on on2 on5
+;; show f0 on on2 on4
 (module
   (memory 1)
   (func (param i32) (result i32)
@@ -14,7 +14,7 @@
 ;;   call void @native_set_quantum(ptr %context, i64 %1)
 ;;   %3 = load i32, ptr %slot0_32
 ;;   %4 = load i64, ptr %memory_size
-;;   %5 = call i1 @native_is_outside(i64 %4, i32 %3, i64 24)
+;;   %5 = call i1 @gpurun_is_outside(i64 %4, i32 %3, i64 24)
 ;;   br i1 %5, label %leave1, label %on2  ; rarely
 ;; on2:
 ;;   %6 = load ptr, ptr %memory
@@ -24,7 +24,7 @@
 ;;   %9 = call i64 @native_i64_extend_i32_u(i32 %8)
 ;;   store i64 %9, ptr %slot2_64
 ;;   %10 = load i32, ptr %slot0_32
-;;   %11 = call i32 @native_dirty(i32 %12, i32 %10, i32 16)
+;;   %11 = call i32 @native_dirty(i32 %12, i32 %10, i64 16)
 ;;   %13 = load i32, ptr %dirty
 ;;   %14 = or i32 %13, %11
 ;;   store i32 %14, ptr %dirty
@@ -37,9 +37,9 @@
 ;;   store i32 %19, ptr %slot0_32
 ;;   %20 = load i32, ptr %slot0_32
 ;;   %21 = load i64, ptr %memory_size
-;;   %22 = call i1 @native_is_outside(i64 %21, i32 %20, i64 12)
-;;   br i1 %22, label %leave4, label %on5  ; rarely
-;; on5:
+;;   %22 = call i1 @gpurun_is_outside(i64 %21, i32 %20, i64 12)
+;;   br i1 %22, label %leave3, label %on4  ; rarely
+;; on4:
 ;;   %23 = load ptr, ptr %memory
 ;;   %24 = call i32 @native_i32_load(ptr %23, i32 %20, i32 8)
 ;;   store i32 %24, ptr %slot1_32

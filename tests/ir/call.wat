@@ -1,6 +1,6 @@
 ;; A call in the module: the arguments are arguments, the frame begins behind ours. Whoever is called
 ;; and did not end has written its frame; we write ours. Memory is read again.
-;; show f0 on not_done on1 cold2
+;; show f0 on not_done on1
 (module
   (memory 1)
   (func (param i32) (result i32)
@@ -28,9 +28,10 @@
 ;;   %11 = shl i32 %9, 20
 ;;   %12 = or i32 5, %11
 ;;   %13 = or i32 %12, 8388608
-;;   %14 = load i32, ptr %dirty
-;;   %15 = load i32, ptr %slot1_32
-;;   br label %cold2
+;;   %14 = load i32, ptr %slot1_32
+;;   %15 = load i32, ptr %dirty
+;;   call void @gpurun_leave(i32 2, ptr %fp, i32 2) [ "deopt"(i32 9, i32 %14) ]
+;;   br label %left
 ;; on1:
 ;;   %16 = call ptr @native_memory(ptr %context)
 ;;   store ptr %16, ptr %memory
@@ -47,11 +48,4 @@
 ;;   call void @native_add_dirty(ptr %context, i32 %23)
 ;;   %24 = insertvalue { i32, i32 } { i32 0, i32 poison }, i32 %22, 1
 ;;   ret { i32, i32 } %24
-;; cold2:
-;;   %25 = phi i32 [ %13, %not_done ]
-;;   %26 = phi i32 [ %14, %not_done ]
-;;   %27 = phi i32 [ 2, %not_done ]
-;;   %28 = phi i32 [ %15, %not_done ]
-;;   call void @native_set_32(ptr %fp, i32 1, i32 %28)
-;;   br label %written3
 ;; }

@@ -1,6 +1,6 @@
 ;; The runtime looks into the table and compares types. A function of this module, compiled: its address
 ;; is in the table of functions; any other is called by the runtime, and what is no function to call is a trap.
-;; show f0 on look own other not_done4 trap
+;; show f0 on look own other not_done3 trap
 (module
   (table 2 funcref)
   (func (param i32 i32) (result i32)
@@ -39,13 +39,14 @@
 ;;   call void @native_set_32(ptr %fp, i32 1, i32 %20)
 ;;   %21 = call i32 @native_call_indirect(ptr %context, ptr %fp, ptr %rp, i32 2)
 ;;   %22 = icmp ne i32 %21, 0
-;;   br i1 %22, label %not_done4, label %on3  ; rarely
-;; not_done4:
+;;   br i1 %22, label %not_done3, label %on2  ; rarely
+;; not_done3:
 ;;   %23 = icmp eq i32 %21, 5
 ;;   br i1 %23, label %trap, label %left
 ;; trap:
-;;   %24 = load i32, ptr %dirty
-;;   %25 = load i32, ptr %slot1_32
-;;   %26 = load i32, ptr %slot2_32
-;;   br label %cold5
+;;   %24 = load i32, ptr %slot1_32
+;;   %25 = load i32, ptr %slot2_32
+;;   %26 = load i32, ptr %dirty
+;;   call void @gpurun_leave(i32 1, ptr %fp, i32 -1) [ "deopt"(i32 9, i32 %24, i32 17, i32 %25) ]
+;;   br label %left4
 ;; }

@@ -1,6 +1,7 @@
 ;; The head of a loop looks at the quantum, which every turn takes from, and leaves when it is used up. It
 ;; can be entered again there: the context says so.
-;; show f0 begin resumed resume block leave2 on3
+;; show f0 begin block1 leave2 on3
+;; show r0 resumed resume
 (module
   (func (param i32)
     (loop $l
@@ -18,34 +19,37 @@
 ;;   store i64 %3, ptr %quantum
 ;;   store i32 0, ptr %dirty
 ;;   %4 = call i32 @native_dirty_shift(ptr %context)
-;;   %5 = call i32 @native_entry(ptr %context)
-;;   %6 = icmp ne i32 %5, 0
-;;   br i1 %6, label %resumed, label %called  ; rarely
+;;   store i32 %0, ptr %slot0_32
+;;   br label %block
+;; block1:
+;;   %5 = load i64, ptr %quantum
+;;   %6 = icmp slt i64 %5, 0
+;;   br i1 %6, label %leave2, label %on3  ; rarely, !gpurun.late !5
+;; leave2:
+;;   %7 = load i32, ptr %slot0_32
+;;   %8 = load i64, ptr %quantum
+;;   call void @native_set_quantum(ptr %context, i64 %8)
+;;   %9 = load i32, ptr %dirty
+;;   call void @gpurun_leave(i32 1, ptr %fp, i32 -1) [ "deopt"(i32 1, i32 %7) ]
+;;   br label %left
+;; on3:
+;;   %10 = sub i64 %5, 2
+;;   store i64 %10, ptr %quantum
+;;   %11 = load i32, ptr %slot0_32
+;;   %12 = call i32 @native_i32_add(i32 %11, i32 -1)
+;;   store i32 %12, ptr %slot0_32
+;;   %13 = load i32, ptr %slot0_32
+;;   %14 = icmp ne i32 %13, 0
+;;   br i1 %14, label %block1, label %block4
+;; }
+;; define internal { i32 } @r0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0) {
 ;; resume:
-;;   %7 = call i32 @native_get_32(ptr %fp, i32 0)
-;;   store i32 %7, ptr %slot0_32
+;;   %1 = call i32 @native_get_32(ptr %fp, i32 0)
+;;   store i32 %1, ptr %slot0_32
 ;;   br label %block
 ;; resumed:
 ;;   call void @native_set_entry(ptr %context, i32 0)
-;;   switch i32 %5, label %nowhere [
+;;   switch i32 %2, label %nowhere [
 ;;     i32 1, label %resume
 ;;   ]
-;; block:
-;;   %8 = load i64, ptr %quantum
-;;   %9 = icmp slt i64 %8, 0
-;;   br i1 %9, label %leave2, label %on3  ; rarely
-;; leave2:
-;;   %10 = load i64, ptr %quantum
-;;   %11 = load i32, ptr %dirty
-;;   %12 = load i32, ptr %slot0_32
-;;   br label %cold4
-;; on3:
-;;   %13 = sub i64 %8, 2
-;;   store i64 %13, ptr %quantum
-;;   %14 = load i32, ptr %slot0_32
-;;   %15 = call i32 @native_i32_add(i32 %14, i32 -1)
-;;   store i32 %15, ptr %slot0_32
-;;   %16 = load i32, ptr %slot0_32
-;;   %17 = icmp ne i32 %16, 0
-;;   br i1 %17, label %block, label %block5
 ;; }

@@ -1,6 +1,6 @@
 ;; A loop within another is entered by way of that one's head, so that both stay loops with one entry. Slots
 ;; are read from the frame where it begins.
-;; show f0 resumed resume resume1 block on_way here
+;; show r0 resumed resume resume1 block on_way here
 (module
   (func (param i32 i32)
     (loop $outer
@@ -10,7 +10,7 @@
       (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))
 
 ;; ---- IR
-;; define internal { i32 } @f0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
+;; define internal { i32 } @r0(ptr noalias %context, ptr %fp, ptr %rp, i32 %0, i32 %1) {
 ;; resume:
 ;;   %2 = call i32 @native_get_32(ptr %fp, i32 0)
 ;;   store i32 %2, ptr %slot0_32
@@ -34,12 +34,12 @@
 ;;   %7 = icmp ne i32 %6, 0
 ;;   br i1 %7, label %on_way, label %here  ; rarely
 ;; on_way:
-;;   switch i32 %6, label %nowhere9 [
+;;   switch i32 %6, label %nowhere5 [
 ;;     i32 2, label %resume1
 ;;   ]
 ;; here:
 ;;   store i32 0, ptr %entry
 ;;   %8 = load i64, ptr %quantum
 ;;   %9 = icmp slt i64 %8, 0
-;;   br i1 %9, label %leave10, label %on11  ; rarely
+;;   br i1 %9, label %leave6, label %on7  ; rarely, !gpurun.late !5
 ;; }

@@ -26,6 +26,6 @@
 ;;   store i32 0, ptr %slot1_32
 ;;   %9 = load i32, ptr %slot1_32
 ;;   %10 = load i64, ptr %memory_size
-;;   %11 = call i1 @native_is_outside(i64 %10, i32 %9, i64 1)
-;;   br i1 %11, label %leave4, label %on5  ; rarely
+;;   %11 = call i1 @gpurun_is_outside(i64 %10, i32 %9, i64 1)
+;;   br i1 %11, label %leave3, label %on4  ; rarely
 ;; }

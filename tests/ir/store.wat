@@ -11,10 +11,10 @@
 ;;   call void @native_set_quantum(ptr %context, i64 %2)
 ;;   %4 = load i32, ptr %slot0_32
 ;;   %5 = load i64, ptr %memory_size
-;;   %6 = call i1 @native_is_outside(i64 %5, i32 %4, i64 2)
+;;   %6 = call i1 @gpurun_is_outside(i64 %5, i32 %4, i64 2)
 ;;   br i1 %6, label %leave1, label %on2  ; rarely
 ;; on2:
-;;   %7 = call i32 @native_dirty(i32 %8, i32 %4, i32 0)
+;;   %7 = call i32 @native_dirty(i32 %8, i32 %4, i64 0)
 ;;   %9 = load i32, ptr %dirty
 ;;   %10 = or i32 %9, %7
 ;;   store i32 %10, ptr %dirty

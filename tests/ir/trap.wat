@@ -1,6 +1,6 @@
 ;; No trap is raised: the function leaves at the instruction, here the one at 2 in its code (0x200002 says
 ;; that, and that the interpreter executes it), with the slots that are live: none.
-;; show f0 on block1 block2 cold3 written4 left
+;; show f0 on block1 block2 left
 (module
   (func (param i32) (if (local.get 0) (then (unreachable)))))
 
@@ -18,17 +18,12 @@
 ;;   ret { i32 } zeroinitializer
 ;; block2:
 ;;   %6 = load i32, ptr %dirty
-;;   br label %cold3
-;; cold3:
-;;   %7 = phi i32 [ 2097154, %block2 ]
-;;   %8 = phi i32 [ %6, %block2 ]
-;;   br label %written4
-;; left:
-;;   %9 = phi i32 [ %10, %written ], [ %7, %written4 ]
-;;   %11 = phi i32 [ %12, %written ], [ %8, %written4 ]
-;;   %13 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %9, i32 %11)
-;;   %14 = insertvalue { i32 } poison, i32 %13, 0
-;;   ret { i32 } %14
-;; written4:
+;;   call void @gpurun_leave(i32 1, ptr %fp, i32 -1) [ "deopt"() ]
 ;;   br label %left
+;; left:
+;;   %7 = phi i32 [ %8, %leave ], [ 2097154, %block2 ]
+;;   %9 = phi i32 [ %10, %leave ], [ %6, %block2 ]
+;;   %11 = call i32 @native_left(ptr %context, ptr %fp, ptr %rp, i32 0, i32 %7, i32 %9)
+;;   %12 = insertvalue { i32 } poison, i32 %11, 0
+;;   ret { i32 } %12
 ;; }

@@ -171,7 +171,6 @@ NATIVE void native_imported_set_128(NativeContext* n, u32 at, Words value) {
 
 // ---- memory ------------------------------------------------------------------------
 
-NATIVE bool native_is_outside(u64 size, u32 address, u64 end) { return address + end > size; }
 // The general form: null if it is out of bounds.
 NATIVE u8* native_access(const NativeContext* n, u32 memory_word, u64 address, u64 offset,
                          u32 width) {
@@ -185,8 +184,8 @@ NATIVE bool native_is_unaligned(const NativeContext* n, const u8* at, u32 width)
 // begin with memory 0. The shift is done in 64 bits, because dirty_shift is 63 for a memory of one
 // piece.
 NATIVE u32 native_dirty_shift(const NativeContext* n) { return n->dirty_shift; }
-NATIVE u32 native_dirty(u32 shift, u32 address, u32 offset) {
-    return pieces_are_kept ? 1u << ((u64(address) + offset) >> shift) : 0;
+NATIVE u32 native_dirty(u32 shift, u32 address, s64 offset) {
+    return pieces_are_kept ? 1u << (u64(address + offset) >> shift) : 0;
 }
 NATIVE u32 native_dirty_at(const NativeContext* n, const u8* at) {
     return pieces_are_kept ? 1u << u32(u64(at - n->process->bytes) >> n->dirty_shift) : 0;
