@@ -30,9 +30,9 @@ constexpr u32 max_gpu_live = 160;
 // Words of code that a piece has about. Its size, not the number of threads, says what is in it:
 // the same module makes the same image everywhere.
 constexpr u64 piece_words = 4'000;
-// Words of a function that has two copies (function_builder.h). A larger one has one: assembling it
-// takes long enough.
-constexpr u32 max_split_words = 1'000;
+// Words of a function that has two copies (function_builder.h), which take twice as long to
+// compile. GPUs gain most from that, and where a module is small, nobody waits for long.
+constexpr u32 max_split_words = 250, max_split_words_of_small = 1'000, small_words = 20'000;
 
 bool is_tail_call(CodeOp op) {
     return op == CodeOp::return_call || op == CodeOp::return_call_import ||
@@ -226,7 +226,10 @@ void Piece::add(u32 func) {
     std::vector<u32> resumes;
     for (const FlowBlock& block : flow.blocks())
         if (block.is_entry()) resumes.push_back(block.begin);
-    const bool is_split = !resumes.empty() && program_.end_of(func) - begin <= max_split_words;
+    const bool is_small = target_.is_apart() && program_.code.instantiate <= small_words;
+    const bool is_split =
+        !resumes.empty() &&
+        program_.end_of(func) - begin <= (is_small ? max_split_words_of_small : max_split_words);
     using Copy = FunctionBuilder::Copy;
     FunctionBuilder(*this, flow, func, resumes, is_split ? Copy::called : Copy::only).build();
     if (is_split) FunctionBuilder(*this, flow, func, resumes, Copy::resumed).build();
