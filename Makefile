@@ -35,9 +35,9 @@ test: guests  ## the tests, in the normal build and under the address and UB san
 
 test-long: guests  ## those, the long ones, and all under the thread sanitizer too
 	@scripts/install-deps build test
-	$(call build,dev)
-	$(call build,asan)
-	$(call build,tsan)
+	$(call build,dev,all long_tests)
+	$(call build,asan,all long_tests)
+	$(call build,tsan,all long_tests)
 	@scripts/test --long build build/asan build/tsan
 
 bench:      ## speed of the parts, and of the interpreter beside wabt's
