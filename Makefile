@@ -5,6 +5,9 @@ FUZZ_SECONDS ?= 60
 # $(call build,PRESET[,TARGET...])
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
+# $(call beside_guests,COMMAND): makes the guests meanwhile, which wait for downloads and often have work for one core.
+beside_guests = @$(MAKE) --no-print-directory guests & guests=$$!; ($(1)); built=$$?; \
+                wait $$guests && exit $$built
 
 .PHONY: gpu-run guests demo check test test-long bench bench-suite fuzz release package wheel format tidy clean help
 .DEFAULT_GOAL := gpu-run
@@ -27,15 +30,17 @@ check:      ## the quick tests, in a build of their own that is made again in se
 	$(call build,check)
 	@scripts/test --quick build/check
 
-test: guests  ## the tests, in the normal build and under the address and UB sanitizers
+test:       ## the tests, in the normal build and under the address and UB sanitizers
 	@scripts/install-deps build test
-	$(call build,dev)
+	@scripts/install-deps --try guests
+	$(call beside_guests,$(call build,dev))
 	$(call build,asan)
 	@scripts/test build build/asan
 
-test-long: guests  ## those, the long ones, and all under the thread sanitizer too
+test-long:  ## those, the long ones, and all under the thread sanitizer too
 	@scripts/install-deps build test
-	$(call build,dev,all long_tests)
+	@scripts/install-deps --try guests
+	$(call beside_guests,$(call build,dev,all long_tests))
 	$(call build,asan,all long_tests)
 	$(call build,tsan,all long_tests)
 	@scripts/test --long build build/asan build/tsan
