@@ -1,7 +1,7 @@
 # The library of include/gpurun: libgpurun.so, and libgpurun.a for those who want one file. Both hold
 # the objects of all folders.
 set(objects)
-foreach(folder base wasm text translate native_bitcode codegen image runtime runtime_kernels
+foreach(folder base wasm text translate native_bitcode codegen cache runtime runtime_kernels
         burst device host engine api)
   list(APPEND objects $<TARGET_OBJECTS:${folder}>)
 endforeach()

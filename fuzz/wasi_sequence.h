@@ -67,7 +67,7 @@ public:
         return world;
     }
     System system;
-    std::vector<std::string> order[2];  // names of the roots' directories, as the image has them
+    std::vector<std::string> order[2];  // names of the roots' directories, as the base has them
 
     // A model of what is on disk.
     FilePtr tree(u32 preopen) const {
@@ -1081,10 +1081,10 @@ private:
     }
     // Nothing of it changes, but that the host brings blocks of cold files.
     void compare_base() {
-        std::span<const u8> image = world_.system.image().bytes();
-        for (u64 at = sizeof(SystemHeader); at < image.size(); at += 4) {
+        std::span<const u8> system_base = world_.system.base().bytes();
+        for (u64 at = sizeof(SystemHeader); at < system_base.size(); at += 4) {
             u32 was, is;
-            std::memcpy(&was, image.data() + at, 4);
+            std::memcpy(&was, system_base.data() + at, 4);
             std::memcpy(&is, world_.system.data() + at, 4);
             if (was == is) continue;
             require(was == 0 && u64(is) << handle_shift >= world_.system.header().size, "the base");

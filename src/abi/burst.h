@@ -90,7 +90,7 @@ struct BurstCounters {
     u64 busy_lane_cycles;  // of lanes that had a process
     u64 longest_warp;      // from its start to its end
     u64 waiting;           // lanes that wait for the host, or for a larger slot
-    u64 held;              // lanes that still have a process
+    u64 busy_lanes;        // that still have a process
 };
 
 // One launch that runs all processes of its parts to their end.

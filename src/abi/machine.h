@@ -57,7 +57,7 @@
 //   Mailbox        tail of a ring                           who writes it
 //                  head of a ring                           who reads it
 //   MachineHeader  stats                                    the clock warp
-//                  scratch, share, brought,
+//                  scratch, share, next_cold_block,
 //                  taken_host_zombies                       the mailbox warp
 //                  stop                                     the mailbox warp; the last to park
 //                  counters and lists                       anybody, atomically
@@ -303,9 +303,10 @@ struct MachineHeader {
     u32 share;         // percent of the time that warps may be busy
     u32 shows_faults;  // 1: the host wants to see processes that a fault ends. The host clears this
                        // while the machine is parked, once it has seen enough.
-    u64 brought_end;   // behind SystemHeader::size, for blocks of cold files
+    u64 cold_blocks_end;  // blocks of cold files lie from SystemHeader::size to here
     // Written by the device.
-    u64 brought;                     // where the next one goes; the host's before boot
+    u64 next_cold_block;  // where the next block of a cold file goes; written by the host before
+                          // boot
     u64 free_processes, free_tasks;  // tag << 32 | index + 1
     u32 processes_used, tasks_used;  // entries that were ever in use
     u32 stop;                        // what warps look at: stop_*

@@ -64,7 +64,7 @@ Result<void> collect_files(u32 index, gpurun_result& result) {
     gpurun_result::Files files;
     files.changes = TRY(host::changes(result.left->arena.bytes, block));
     for (const host::Change& change : files.changes)
-        files.paths.push_back(guest_path(result.left->image->mount(change.preopen), change.path));
+        files.paths.push_back(guest_path(result.left->base->mount(change.preopen), change.path));
     if (!files.changes.empty()) result.files[index] = std::move(files);
     return {};
 }

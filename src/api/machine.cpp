@@ -111,17 +111,18 @@ Result<void> use_console(gpurun_machine& machine, Resident::Ends& ends, bool has
 // Keeps output of a process until it has ended: in memory, or all of it in the file if it is much.
 // Returns false if there is no room for it.
 bool keep(gpurun_machine& machine, Captured& captured, int stream, std::string_view bytes) {
-    std::string& held = captured.bytes[stream - 1];
+    std::string& in_memory = captured.bytes[stream - 1];
     const bool is_spilled = machine.spill.holds(captured.number, stream);
-    if (!is_spilled && held.size() + bytes.size() <= most_captured) {
-        held += bytes;
+    if (!is_spilled && in_memory.size() + bytes.size() <= most_captured) {
+        in_memory += bytes;
         return true;
     }
     Result<void> kept;
-    if (!is_spilled && !held.empty()) kept = machine.spill.append(captured.number, stream, held);
+    if (!is_spilled && !in_memory.empty())
+        kept = machine.spill.append(captured.number, stream, in_memory);
     if (kept) kept = machine.spill.append(captured.number, stream, bytes);
     if (kept) {
-        held = {};
+        in_memory = {};
         return true;
     }
     std::lock_guard lock(machine.mutex);
@@ -320,8 +321,8 @@ gpurun_error* gpurun_machine_spawn(gpurun_machine* machine, uint32_t program,
         auto node = kept.extract(0);
         // Before its ending can be asked for, and before what it writes is taken.
         std::lock_guard lock(machine->mutex);
-        std::unique_lock<std::mutex> held;
-        if (captured) held = std::unique_lock(captured->mutex);
+        std::unique_lock<std::mutex> capturing;
+        if (captured) capturing = std::unique_lock(captured->mutex);
         *process = TRY(machine->resident->spawn(program, config, ends));
         if (!captured) return {};
         captured->number = node.key() = *process;

@@ -47,7 +47,7 @@ Result<std::string> content_of(const gpurun_result& result, const gpurun::host::
     using gpurun::host::ChangeKind;
     const auto& arena = result.left->arena.bytes;
     if (change.kind == ChangeKind::write_file)
-        return gpurun::host::contents(arena, change.node, result.left->image.get());
+        return gpurun::host::contents(arena, change.node, result.left->base.get());
     if (change.kind == ChangeKind::make_symlink) {
         gpurun::Node node = TRY(gpurun::host::node_at(arena, change.node));
         return std::string(TRY(gpurun::host::symlink_text(arena, node)));
@@ -233,7 +233,7 @@ gpurun_error* gpurun_result_store_files(const gpurun_result* result, uint32_t pr
         if (!found || !folder)
             return Error{"gpurun_result_store_files wants a process that there is and a folder"};
         if (!result->left || !found->block) return {};
-        return gpurun::host::store(result->left->arena.bytes, found->block, *result->left->image,
+        return gpurun::host::store(result->left->arena.bytes, found->block, *result->left->base,
                                    folder);
     });
 }

@@ -75,7 +75,7 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     const u32 processes = report->processes(job);
     result.processes.resize(processes);
     const Leavings* left = report->left(job);
-    if (left) result.system_bytes = left->arena.bytes.size() - left->image->base_end();
+    if (left) result.system_bytes = left->arena.bytes.size() - left->base->base_end();
     if (run.system.keeps_files) {
         result.left = left;
         result.keeper = report;

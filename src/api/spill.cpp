@@ -93,14 +93,14 @@ private:
 };
 
 // What a result points into.
-struct Kept {
+struct MappedOutput {
     std::vector<Mapping> mappings;
     std::shared_ptr<Spill::File> whole;  // the file, if all of it is here
     // Extents that nobody uses once these are gone, if the file is still written to then.
     std::vector<Spill::Extent> extents;
     std::weak_ptr<Spill::File> file;
 
-    ~Kept() {
+    ~MappedOutput() {
         mappings.clear();
         const std::shared_ptr<Spill::File> still = file.lock();
         if (!still) return;
@@ -186,7 +186,7 @@ Result<Spill::Mapped> Spill::map_all() {
     std::lock_guard lock(mutex_);
     Mapped mapped;
     if (end_ == 0) return mapped;
-    auto kept = std::make_shared<Kept>();
+    auto kept = std::make_shared<MappedOutput>();
     kept->whole = file_;
     kept->mappings.push_back(TRY(Mapping::make(end_, MAP_PRIVATE, file_->number)));
     const char* first = kept->mappings[0].begin();
@@ -206,7 +206,7 @@ Result<Spill::Mapped> Spill::map_all() {
 Result<Spill::Mapped> Spill::take(u32 process) {
     std::lock_guard lock(mutex_);
     Mapped mapped;
-    auto kept = std::make_shared<Kept>();
+    auto kept = std::make_shared<MappedOutput>();
     for (int stream : {1, 2}) {
         const auto taken = streams_.extract(key(process, stream));
         if (!taken || taken.mapped().size == 0) continue;

@@ -57,7 +57,7 @@ private:
     }
 
     bool has_work(const Stage& stage) const {
-        if (stage.held > 0) return true;
+        if (stage.busy_lanes > 0) return true;
         // Once it is stopped, lanes only hand in what they have.
         if (control_.wants_stop()) return false;
         if (stage.source) return stage.source->has_outgrown();
@@ -121,7 +121,7 @@ private:
         if (stop_seconds) outcome_.stop_seconds = outcome_.stop_seconds.value_or(0) + *stop_seconds;
         outcome_.launches++;
         TRY(device_.copy_out(&counted, stage.counters.at(), sizeof counted));
-        stage.held = counted.held;
+        stage.busy_lanes = counted.busy_lanes;
         busy_cycles_ += double(counted.busy_lane_cycles);
         lane_cycles_ += double(counted.longest_warp) * stage.warps * device_.info().warp_lanes;
         outcome_.kernel_seconds += device_.seconds_of(counted.longest_warp);

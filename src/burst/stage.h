@@ -54,7 +54,7 @@ struct Stage {
     std::vector<BurstPart> table;
     Buffer rows, counters, moved;
     u32 warps = 0;
-    u64 held = 0;  // lanes that have a process
+    u64 busy_lanes = 0;  // that have a process
 };
 
 // Returns true if machine code runs: one kernel runs all parts, those without machine code too.

@@ -30,7 +30,7 @@ codegen::Target Device::machine_target() const { return codegen::Target::host; }
 bool Device::loads_beside_machine() const { return true; }
 Assembler Device::assembler(codegen::Target) const { return {}; }
 
-Result<NativeEntries> Machine::use_native(std::span<const NativePart>, u64) {
+Result<NativeEntries> MachineRunner::use_native(std::span<const NativePart>, u64) {
     return Error{"this device's machines have no native tier; --tier interp runs there"};
 }
 

@@ -258,9 +258,9 @@ struct MachineShape {
 
 // One launch that runs until it is told to park. The host talks to it by way of its mailbox. One
 // thread at a time drives it; any may call wake().
-class Machine {
+class MachineRunner {
 public:
-    virtual ~Machine() = default;  // parks it first
+    virtual ~MachineRunner() = default;  // parks it first
     virtual Mailbox& mailbox() = 0;
     // Begins, or goes on after it has parked, which it does by itself where the device has a
     // watchdog. A request to stop in the mailbox is whoever's who made it: it stays.
@@ -341,8 +341,8 @@ public:
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;
     // A machine whose memory the host has made ready; both outlive it.
-    virtual Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
-                                                          SystemMemory& pages) = 0;
+    virtual Result<std::unique_ptr<MachineRunner>> make_machine(SystemMemory& system,
+                                                                SystemMemory& pages) = 0;
     // All parts in one launch.
     virtual Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                            const RunControl& control) = 0;

@@ -162,7 +162,7 @@ Result<bool> initialise(const Template& made, const wasm::Export* initialize,
 Result<bool> dump_process(BurstReport::Part& part, const DumpFolder& folder,
                           device::WaitingProcess& process, u32 number) {
     if (part.dump_problem || part.dumps >= max_dumps) return false;
-    ProcessState state = TRY(part.store->capture(process));
+    ProcessSnapshot state = TRY(part.store->capture(process));
     if (Result<void> written = folder.write(number, state, process); !written)
         part.dump_problem = written.error();
     else

@@ -8,8 +8,8 @@
 
 #include "base/format.h"
 #include "base/hash.h"
+#include "cache/cache.h"
 #include "engine/beside.h"
-#include "image/cache.h"
 
 namespace gpurun::engine {
 namespace {
@@ -18,7 +18,7 @@ using device::Burst;
 using device::BurstOutcome;
 using std::chrono::steady_clock;
 
-image::Cache cache() { return image::Cache(image::Cache::default_folder()); }
+cache::Cache default_cache() { return cache::Cache(cache::Cache::default_folder()); }
 
 // Memories that threads share, or that one process may have too much of for offsets of 32 bits, are
 // always linear.
@@ -256,7 +256,7 @@ bool BurstRanges::has_kernel() {
 }
 
 LayoutRates BurstRanges::recall() const {
-    const std::optional<std::vector<u8>> bytes = cache().get(key_);
+    const std::optional<std::vector<u8>> bytes = default_cache().get(key_);
     if (!bytes) return {};
     KeptRates kept{};
     if (bytes->size() == sizeof kept) std::memcpy(&kept, bytes->data(), sizeof kept);
@@ -264,7 +264,7 @@ LayoutRates BurstRanges::recall() const {
         is_sound(kept.interleaved_processes, kept.interleaved_rate))
         return {{kept.linear_processes, kept.linear_rate},
                 {kept.interleaved_processes, kept.interleaved_rate}};
-    cache().drop(key_, "it has no rates");
+    default_cache().drop(key_, "it has no rates");
     return {};
 }
 
@@ -274,7 +274,7 @@ void BurstRanges::remember() const {
                          interleaved.per_second};
     u8 bytes[sizeof kept];
     std::memcpy(bytes, &kept, sizeof kept);
-    cache().put(key_, bytes, jobs_[0].program.name);
+    default_cache().put(key_, bytes, jobs_[0].program.name);
 }
 
 }  // namespace gpurun::engine

@@ -79,7 +79,7 @@ std::string ending_text(ThreadState state, u32 trap) {
 }
 
 // Pieces that are not zero; the rest is a hole.
-Result<void> write_memory(const std::string& path, const ProcessState::Memory& memory,
+Result<void> write_memory(const std::string& path, const ProcessSnapshot::Memory& memory,
                           device::ProcessMemory& process) {
     constexpr u64 piece = u64{1} << 20;
     host::File file = TRY(create_file(path));
@@ -99,13 +99,13 @@ Result<void> write_memory(const std::string& path, const ProcessState::Memory& m
 
 // ---- from a process ----------------------------------------------------------------
 
-Result<ProcessState> Store::capture(device::ProcessMemory& memory) {
+Result<ProcessSnapshot> Store::capture(device::ProcessMemory& memory) {
     auto read_word_pair = [&](u32 index) -> Result<u64> {
         u32 words[2];
         TRY(memory.read_words(index, words));
         return code_pair(words[0], words[1]);
     };
-    ProcessState state;
+    ProcessSnapshot state;
     u32 thread[thread_words];
     TRY(memory.read_words(current_.at, thread));
     state.ending = ending_text(ThreadState(thread[thread_state]), thread[thread_trap]);
@@ -120,7 +120,7 @@ Result<ProcessState> Store::capture(device::ProcessMemory& memory) {
             state.more_frames++;
             return {};
         }
-        ProcessState::Frame& added = state.frames.emplace_back();
+        ProcessSnapshot::Frame& added = state.frames.emplace_back();
         added.wasm_offset = frame->wasm_offset;
         if (code->module != instance.module_) {
             added.runtime = frame->function;
@@ -175,7 +175,7 @@ Result<void> DumpFolder::add_module(u32 number, const std::string& file,
     return {};
 }
 
-Result<void> DumpFolder::write(u32 process, const ProcessState& state,
+Result<void> DumpFolder::write(u32 process, const ProcessSnapshot& state,
                                device::ProcessMemory& memory, u32 module) const {
     const std::string folder = folder_ + "/" + std::to_string(process);
     TRY(make_folder(folder));
@@ -185,7 +185,7 @@ Result<void> DumpFolder::write(u32 process, const ProcessState& state,
     if (module != 0) text.append(module_line).append(std::to_string(module)) += '\n';
     text += "file " + files_.at(module) + format("\nprocess %u\nending ", process) + state.ending +
             "\n";
-    for (const ProcessState::Frame& frame : state.frames) {
+    for (const ProcessSnapshot::Frame& frame : state.frames) {
         if (frame.func)
             text += format("frame %u %x", *frame.func, frame.wasm_offset) +
                     words_text(frame.slots) + "\n";
@@ -194,7 +194,7 @@ Result<void> DumpFolder::write(u32 process, const ProcessState& state,
     }
     if (state.more_frames) text += format("more %llu\n", (unsigned long long)state.more_frames);
     for (const std::vector<u32>& words : state.globals) text += "global" + words_text(words) + "\n";
-    for (const ProcessState::Memory& item : state.memories)
+    for (const ProcessSnapshot::Memory& item : state.memories)
         text += format("memory %llu\n", (unsigned long long)item.size);
     return write_file(folder + "/state", {reinterpret_cast<const u8*>(text.data()), text.size()});
 }
@@ -235,7 +235,7 @@ private:
     bool take(std::string_view line) {
         std::string_view kind = line.substr(0, line.find(' '));
         std::string_view rest = line.substr(std::min(line.size(), kind.size() + 1));
-        ProcessState& state = dump_.state;
+        ProcessSnapshot& state = dump_.state;
         if (kind == "file") dump_.file = rest;
         if (kind == "ending") state.ending = rest;
         if (kind == "file" || kind == "ending") return true;
@@ -255,7 +255,7 @@ private:
     }
 
     bool take_frame(std::string_view text) {
-        ProcessState::Frame& frame = dump_.state.frames.emplace_back();
+        ProcessSnapshot::Frame& frame = dump_.state.frames.emplace_back();
         std::optional<u32> func = parse_number<u32>(next(text), 10),
                            offset = parse_number<u32>(next(text), 16);
         const wasm::Module& module = *dump_.module;

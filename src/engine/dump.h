@@ -22,7 +22,7 @@ namespace gpurun::engine {
 
 inline constexpr usize max_dumped_frames = 1000;  // the innermost ones
 
-struct ProcessState {
+struct ProcessSnapshot {
     struct Frame {
         std::optional<u32> func;  // of the module; none: a function of the runtime
         std::string runtime;      // then its name
@@ -50,7 +50,7 @@ public:
     // Puts a module into it, if it has none of that number.
     Result<void> add_module(u32 number, const std::string& file, const wasm::Module& module);
     // Writes the state of a process that ran the module of that number.
-    Result<void> write(u32 process, const ProcessState& state, device::ProcessMemory& memory,
+    Result<void> write(u32 process, const ProcessSnapshot& state, device::ProcessMemory& memory,
                        u32 module = 0) const;
 
 private:
@@ -62,7 +62,7 @@ struct Dump {
     std::shared_ptr<const wasm::Module> module;
     std::string folder, file;
     u32 process = 0;
-    ProcessState state;
+    ProcessSnapshot state;
 };
 // Trusts nothing in it: what does not fit the module is an Error.
 Result<Dump> read_dump(const std::string& folder);

@@ -9,8 +9,8 @@
 #include "base/notes.h"
 #include "base/phases.h"
 #include "base/threads.h"
+#include "cache/cache.h"
 #include "engine/beside.h"
-#include "image/cache.h"
 
 namespace gpurun::engine {
 namespace {
@@ -22,7 +22,7 @@ std::string cache_key(const wasm::Module& module, codegen::Target target, bool i
     return key;
 }
 
-image::Cache cache() { return image::Cache(image::Cache::default_folder()); }
+cache::Cache default_cache() { return cache::Cache(cache::Cache::default_folder()); }
 
 // Why an image that was shipped is of no use here. Empty: it is.
 std::string unfit(const ShippedImage& image) {
@@ -51,31 +51,31 @@ std::chrono::nanoseconds patience(const wasm::Module& module, codegen::Target ta
 
 Images::Images(std::shared_ptr<const wasm::Module> module, std::string name,
                std::vector<ShippedImage> shipped)
-    : made_(std::make_shared<Made>()) {
-    made_->module = std::move(module);
-    made_->name = std::move(name);
-    made_->shipped = std::move(shipped);
+    : shared_(std::make_shared<Shared>()) {
+    shared_->module = std::move(module);
+    shared_->name = std::move(name);
+    shared_->shipped = std::move(shipped);
 }
 
 void Images::allow_shipped() {
-    std::lock_guard lock(made_->mutex);
-    made_->may_use_shipped = true;
+    std::lock_guard lock(shared_->mutex);
+    shared_->may_use_shipped = true;
 }
 
 Images::~Images() {
-    made_->is_given_up = true;
-    for (const std::shared_ptr<HotCode>& hot : made_->hot)
+    shared_->is_given_up = true;
+    for (const std::shared_ptr<HotCode>& hot : shared_->hot)
         if (hot) hot->give_up();
 }
 
-Images::Row* Images::Made::row(codegen::Target target, bool is_metered) {
+Images::Row* Images::Shared::row(codegen::Target target, bool is_metered) {
     for (Row& row : rows)
         if (row.target == target && row.is_metered == is_metered) return &row;
     return nullptr;
 }
 
-std::shared_ptr<const FoundImage> Images::Made::add(codegen::Target target, bool is_metered,
-                                                    codegen::Image image, ImageSource source) {
+std::shared_ptr<const FoundImage> Images::Shared::add(codegen::Target target, bool is_metered,
+                                                      codegen::Image image, ImageSource source) {
     auto found = std::make_shared<const FoundImage>(std::move(image), source);
     if (Row* begun = row(target, is_metered))
         begun->found = found;
@@ -84,8 +84,8 @@ std::shared_ptr<const FoundImage> Images::Made::add(codegen::Target target, bool
     return found;
 }
 
-std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target target,
-                                                             const translate::Code& code) {
+std::shared_ptr<const FoundImage> Images::Shared::find_shipped(codegen::Target target,
+                                                               const translate::Code& code) {
     for (usize i = 0; i < shipped.size(); i++) {
         if (shipped[i].target != target) continue;
         if (!may_use_shipped) {
@@ -112,8 +112,8 @@ std::shared_ptr<const FoundImage> Images::Made::find_shipped(codegen::Target tar
     return nullptr;
 }
 
-std::shared_ptr<const FoundImage> Images::Made::find(codegen::Target target, bool is_metered,
-                                                     const translate::Code& code) {
+std::shared_ptr<const FoundImage> Images::Shared::find(codegen::Target target, bool is_metered,
+                                                       const translate::Code& code) {
     std::lock_guard lock(mutex);
     if (const Row* there = row(target, is_metered); there && there->found) return there->found;
     PhaseTimer timer(Phase::compile);
@@ -125,18 +125,18 @@ std::shared_ptr<const FoundImage> Images::Made::find(codegen::Target target, boo
 }
 
 // What the cache has of it, which need not be all.
-std::optional<codegen::Image> Images::Made::find_kept(codegen::Target target, bool is_metered,
-                                                      const translate::Code& code) {
+std::optional<codegen::Image> Images::Shared::find_kept(codegen::Target target, bool is_metered,
+                                                        const translate::Code& code) {
     const std::string key = cache_key(*module, target, is_metered);
-    std::optional<std::vector<u8>> kept = cache().get(key);
+    std::optional<std::vector<u8>> kept = default_cache().get(key);
     if (!kept) return std::nullopt;
     Result<codegen::Image> image = codegen::from_bytes(*kept, u32(code.words.size()));
     if (image && image->all_functions == module->funcs.size()) return std::move(*image);
-    cache().drop(key, image ? "it is another module's" : image.error().message.c_str());
+    default_cache().drop(key, image ? "it is another module's" : image.error().message.c_str());
     return std::nullopt;
 }
 
-Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) {
+Result<std::shared_ptr<const FoundImage>> Images::Shared::compile(const Job& job) {
     translate::Options translating;
     translating.metered = job.is_metered;
     const translate::Code code = TRY(translate::translate(*module, translating));
@@ -153,14 +153,14 @@ Result<std::shared_ptr<const FoundImage>> Images::Made::compile(const Job& job) 
             begun = find_kept(job.target, job.is_metered, code).value_or(codegen::Image());
         codegen::Image image = TRY(codegen::compile(*module, code, options, std::move(begun)));
         found = std::make_shared<const FoundImage>(std::move(image), ImageSource::compiled);
-        cache().put(cache_key(*module, job.target, job.is_metered), codegen::to_bytes(found->image),
-                    name);
+        default_cache().put(cache_key(*module, job.target, job.is_metered),
+                            codegen::to_bytes(found->image), name);
     }
     if (job.assemble && !is_unwanted(job)) job.assemble(found->image);
     return found;
 }
 
-bool Images::Made::is_unwanted(const Job& job) const {
+bool Images::Shared::is_unwanted(const Job& job) const {
     return is_given_up || job.is_unwanted || is_program_ending();
 }
 
@@ -172,11 +172,11 @@ void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
     job->is_metered = is_metered;
     job->is_nice = is_nice;
     job->assemble = std::move(assemble);
-    made_->rows.push_back({target, is_metered, nullptr, job, std::nullopt});
-    auto work = [made = made_, job] {
-        auto image = guarded([&] { return made->compile(*job); });
-        std::lock_guard lock(made->mutex);
-        Row* row = made->row(job->target, job->is_metered);
+    shared_->rows.push_back({target, is_metered, nullptr, job, std::nullopt});
+    auto work = [shared = shared_, job] {
+        auto image = guarded([&] { return shared->compile(*job); });
+        std::lock_guard lock(shared->mutex);
+        Row* row = shared->row(job->target, job->is_metered);
         if (!row || row->job != job) return;  // nobody waits for it
         row->job.reset();
         row->is_assembled = true;
@@ -184,27 +184,27 @@ void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
             row->found = *image;
         else
             row->problem = std::move(image).error();
-        made->changed.notify_all();
+        shared->changed.notify_all();
     };
     Result<void> begun = guarded([&] { return begin_beside(work); });
     if (begun) return;
-    made_->rows.back().job.reset();
-    made_->rows.back().problem = std::move(begun).error();
+    shared_->rows.back().job.reset();
+    shared_->rows.back().problem = std::move(begun).error();
 }
 
 std::shared_ptr<const FoundImage> Images::find(codegen::Target target, bool is_metered,
                                                const translate::Code& code) {
-    return made_->find(target, is_metered, code);
+    return shared_->find(target, is_metered, code);
 }
 
 Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bool is_metered,
                                                       const device::RunControl& control,
                                                       device::Assembler assemble) {
     constexpr std::chrono::milliseconds look(20);  // at the stop request
-    std::unique_lock lock(made_->mutex);
-    Row* row = made_->row(target, is_metered);
+    std::unique_lock lock(shared_->mutex);
+    Row* row = shared_->row(target, is_metered);
     if (row && row->problem) {
-        made_->rows.erase(made_->rows.begin() + (row - made_->rows.data()));
+        shared_->rows.erase(shared_->rows.begin() + (row - shared_->rows.data()));
         row = nullptr;  // what kept it from being made may be gone
     }
     // What was only found so far may not have been assembled yet.
@@ -217,70 +217,70 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
     }
     for (;;) {
         // There is none, or another who waited for it has given it up.
-        if (!made_->row(target, is_metered)) begin(target, is_metered, false, assemble);
-        row = made_->row(target, is_metered);
+        if (!shared_->row(target, is_metered)) begin(target, is_metered, false, assemble);
+        row = shared_->row(target, is_metered);
         if (row->found && !row->job) return row->found;
         if (row->problem) return *row->problem;
         if (control.wants_stop()) {
             row->job->is_unwanted = true;
-            made_->rows.erase(made_->rows.begin() + (row - made_->rows.data()));
+            shared_->rows.erase(shared_->rows.begin() + (row - shared_->rows.data()));
             return std::shared_ptr<const FoundImage>();
         }
-        made_->changed.wait_for(lock, look);
+        shared_->changed.wait_for(lock, look);
     }
 }
 
 std::shared_ptr<HotCode> Images::hot(bool is_metered, const translate::Code& code) {
     const codegen::Target target = codegen::Target::host;
-    std::lock_guard lock(made_->mutex);
-    std::shared_ptr<HotCode>& hot = made_->hot[is_metered];
+    std::lock_guard lock(shared_->mutex);
+    std::shared_ptr<HotCode>& hot = shared_->hot[is_metered];
     if (hot) return hot;
     PhaseTimer timer(Phase::compile);
     codegen::Image begun;
     std::shared_ptr<const FoundImage> whole;
-    if (const Row* there = made_->row(target, is_metered)) whole = there->found;
-    if (!whole && !is_metered) whole = made_->find_shipped(target, code);
+    if (const Row* there = shared_->row(target, is_metered)) whole = there->found;
+    if (!whole && !is_metered) whole = shared_->find_shipped(target, code);
     const ImageSource from = whole ? whole->source : ImageSource::cache;
     if (whole)
         begun = whole->image;
-    else if (auto kept = made_->find_kept(target, is_metered, code))
+    else if (auto kept = shared_->find_kept(target, is_metered, code))
         begun = std::move(*kept);
-    auto keep = [module = made_->module, name = made_->name,
+    auto keep = [module = shared_->module, name = shared_->name,
                  is_metered](const codegen::Image& image) {
-        cache().put(cache_key(*module, codegen::Target::host, is_metered), codegen::to_bytes(image),
-                    name);
+        default_cache().put(cache_key(*module, codegen::Target::host, is_metered),
+                            codegen::to_bytes(image), name);
     };
-    return hot = std::make_shared<HotCode>(made_->module, made_->name, code, is_metered,
+    return hot = std::make_shared<HotCode>(shared_->module, shared_->name, code, is_metered,
                                            std::move(begun), from, std::move(keep));
 }
 
 std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_metered,
                                                 std::chrono::nanoseconds ran,
                                                 device::Assembler assemble) {
-    std::lock_guard lock(made_->mutex);
-    made_->ran += ran;
-    Row* begun = made_->row(target, is_metered);
+    std::lock_guard lock(shared_->mutex);
+    shared_->ran += ran;
+    Row* begun = shared_->row(target, is_metered);
     if (begun && begun->found && !begun->job && !begun->is_assembled && assemble) {
-        made_->rows.erase(made_->rows.begin() + (begun - made_->rows.data()));
+        shared_->rows.erase(shared_->rows.begin() + (begun - shared_->rows.data()));
         begin(target, is_metered, false, std::move(assemble));
         return nullptr;
     }
     if (begun) {
         // What went wrong is no fault of the run, which goes on as it was.
         if (begun->problem && !std::exchange(begun->is_told, true))
-            note(made_->name + ": it goes on without machine code for " + codegen::name_of(target) +
-                 ": " + begun->problem->to_string());
+            note(shared_->name + ": it goes on without machine code for " +
+                 codegen::name_of(target) + ": " + begun->problem->to_string());
         return begun->job ? nullptr : begun->found;
     }
-    if (made_->ran < patience(*made_->module, target)) return nullptr;
+    if (shared_->ran < patience(*shared_->module, target)) return nullptr;
     // What is interpreted runs on the same cores.
     begin(target, is_metered, target == codegen::Target::host, std::move(assemble));
     return nullptr;
 }
 
 void Images::has_run(std::chrono::nanoseconds ran) {
-    std::lock_guard lock(made_->mutex);
-    made_->ran += ran;
+    std::lock_guard lock(shared_->mutex);
+    shared_->ran += ran;
 }
 
 }  // namespace gpurun::engine

@@ -32,7 +32,7 @@ public:
     Images& operator=(const Images&) = delete;
     ~Images();  // what is being made is given up
 
-    const std::shared_ptr<const wasm::Module>& module() const { return made_->module; }
+    const std::shared_ptr<const wasm::Module>& module() const { return shared_->module; }
     // Lets runs use what was shipped with the module. Until then it is left alone, with a note:
     // nothing checks what machine code does.
     void allow_shipped();
@@ -74,7 +74,7 @@ private:
         bool is_assembled = false;     // what takes long of loading it was done
     };
     // What threads share that make images. It outlives this object as long as they need it.
-    struct Made {
+    struct Shared {
         std::shared_ptr<const wasm::Module> module;
         std::string name;
         std::atomic<bool> is_given_up = false;
@@ -101,7 +101,7 @@ private:
     };
     void begin(codegen::Target target, bool is_metered, bool is_nice, device::Assembler assemble);
 
-    const std::shared_ptr<Made> made_;
+    const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace gpurun::engine

@@ -55,7 +55,7 @@ std::string global_name(const wasm::Module& module, u32 global) {
     return format("global %u", global);
 }
 
-std::string frame_text(const wasm::Module& module, const ProcessState::Frame& frame) {
+std::string frame_text(const wasm::Module& module, const ProcessSnapshot::Frame& frame) {
     if (!frame.func) return frame.runtime + ", of the runtime\n";
     std::string text =
         codegen::demangled(module.func_name(*frame.func)) + format(" (0x%x)", frame.wasm_offset);

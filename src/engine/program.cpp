@@ -222,7 +222,7 @@ Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
 }
 
 Result<void> write_dump(const DumpFolder& folder, Store& store, ProgramEnding& ending) {
-    ProcessState left = TRY(store.capture(store.space()));
+    ProcessSnapshot left = TRY(store.capture(store.space()));
     Result<void> written = folder.write(0, left, store.space());
     if (!written)
         ending.dump = written.error();

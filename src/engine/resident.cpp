@@ -149,8 +149,8 @@ Result<void> Resident::boot() {
         return {};
     };
     system_ = TRY(System::make(device_, wanted, terminals, place));
-    header.brought = system_->set_aside();
-    header.brought_end = system_->memory().size();
+    header.next_cold_block = system_->cold_blocks_begin();
+    header.cold_blocks_end = system_->memory().size();
     TRY(write_value(system_->memory(), header_at, header));
     TRY(make_pages());
     machine_ = TRY(device_.make_machine(system_->memory(), *pages_));
@@ -637,10 +637,10 @@ Result<void> Resident::bring_block(const BlockRequest& wanted) {
     answer.node = wanted.node;
     answer.block = wanted.block;
     auto bytes = [&]() -> Result<std::vector<u8>> {
-        const Node node = TRY(host::node_at(system_->image().bytes(), wanted.node));
+        const Node node = TRY(host::node_at(system_->base().bytes(), wanted.node));
         if (node.kind != NodeKind::file || !(node.flags & node_is_cold))
             return Error{"not a file whose contents are with the host"};
-        return system_->image().read_block(node.host_id, wanted.block);
+        return system_->base().read_block(node.host_id, wanted.block);
     }();
     answer.error = bytes ? 0 : u32(wasi::Errno::io);
     auto body =
@@ -667,7 +667,7 @@ Result<void> Resident::sync_files() {
         answer.block = request.block;
         if (kept_files != 0) {
             Result<void> written =
-                sync_file(system_->memory(), kept_files, request.node, system_->image());
+                sync_file(system_->memory(), kept_files, request.node, system_->base());
             if (!written) note(written.error().message);
             answer.error = written ? 0 : u32(wasi::Errno::io);
         }

@@ -234,7 +234,7 @@ private:
     std::optional<System> system_;
     std::unique_ptr<device::SystemMemory> pages_;
     u64 page_bytes_ = 0;
-    std::unique_ptr<device::Machine> machine_;
+    std::unique_ptr<device::MachineRunner> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
     // The thread's.

@@ -87,7 +87,7 @@ void Resident::dump(const MachineHeader& header, u32 index) {
         const u32 program = seen.process.program;
         TRY(dump_folder_->add_module(program, seen.program->file, *seen.program->module));
         std::unique_lock lock(mutex_);
-        const ProcessState state = TRY(seen.program->made.store->capture(memory));
+        const ProcessSnapshot state = TRY(seen.program->made.store->capture(memory));
         lock.unlock();
         const bool is_child = seen.process.parent != host_parent;
         return dump_folder_->write(is_child ? seen.process.pid : seen.process.request, state,

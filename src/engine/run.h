@@ -12,7 +12,7 @@
 #include "engine/store.h"
 #include "engine/system.h"
 #include "host/console.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::engine {
 

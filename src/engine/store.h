@@ -216,7 +216,7 @@ public:
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
     // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
     // of a burst made here.
-    Result<ProcessState> capture(device::ProcessMemory& memory);
+    Result<ProcessSnapshot> capture(device::ProcessMemory& memory);
     // Positions of the code in the frames of the thread in use, innermost first: `most` of them,
     // and halt_position if there may be more. `memory` is as capture() has it.
     Result<std::vector<u32>> stack_positions(device::ProcessMemory& memory, usize most);

@@ -105,10 +105,10 @@ Result<std::string> stream_bytes(SystemMemory& system, const Node& node) {
 Result<Leavings> System::finish(Handle block) {
     const SystemHeader header = TRY(read_value<SystemHeader>(*memory_, 0));
     const u64 size = std::min(header.bump, memory_->size());
-    Leavings left{TRY(memory_->take(size)), std::move(image_), {}};
+    Leavings left{TRY(memory_->take(size)), std::move(base_), {}};
     memory_.reset();
     if (block == 0) return left;
-    Result<void> written = host::write_back(left.arena.bytes, block, *left.image);
+    Result<void> written = host::write_back(left.arena.bytes, block, *left.base);
     if (!written) left.files = written.error();
     return left;
 }
@@ -122,18 +122,18 @@ u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
 Result<System> System::make(device::Device& device, const host::SystemOptions& options,
                             u32 terminals, const Place& place) {
     System system(device);
-    system.image_ = std::make_unique<host::SystemImage>(TRY(host::SystemImage::make(options)));
+    system.base_ = std::make_unique<host::SystemBase>(TRY(host::SystemBase::make(options)));
     system.memory_ = TRY(device.make_system(options.arena_size));
-    SystemHeader header = system.image_->fresh_header();
+    SystemHeader header = system.base_->fresh_header();
     header.terminals = terminals;
     if (place) TRY(place(header));
-    if (system.image_->cold_count() > 0)
+    if (system.base_->cold_count() > 0)
         header.size =
             header.base_end + (header.size - header.base_end) / 2 / file_block * file_block;
-    system.set_aside_ = system.next_brought_ = header.size;
+    system.cold_blocks_begin_ = system.next_cold_block_ = header.size;
     system.records_at_ = offset_of(header.debug);
     system.record_places_ = header.debug_capacity;
-    TRY(system.memory_->write(0, system.image_->bytes()));
+    TRY(system.memory_->write(0, system.base_->bytes()));
     TRY(write_value(*system.memory_, 0, header));
     return system;
 }
@@ -146,7 +146,7 @@ Result<void> System::fulfil(device::WaitingProcess& process,
     if (me.request == Request::block) return bring_block(me, at);
     if (me.request == Request::call) return call_host(process, me, functions);
     if (me.request == Request::sync) {
-        Result<void> written = sync_file(*memory_, process.block(), me.request_node, *image_);
+        Result<void> written = sync_file(*memory_, process.block(), me.request_node, *base_);
         if (written) return {};
         note(written.error().message);
         return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
@@ -157,9 +157,9 @@ Result<void> System::fulfil(device::WaitingProcess& process,
 }
 
 Result<void> sync_file(SystemMemory& memory, Handle process, Handle node,
-                       const host::SystemImage& image) {
+                       const host::SystemBase& system_base) {
     auto read = [&](u64 offset, std::span<u8> bytes) { return memory.read(offset, bytes); };
-    TRY(host::write_through(read, memory.size(), process, node, image));
+    TRY(host::write_through(read, memory.size(), process, node, system_base));
     const u64 flags = offset_of(node) + offsetof(Node, flags);
     return write_value<u32>(memory, flags, TRY(read_value<u32>(memory, flags)) & ~node_is_changed);
 }
@@ -260,27 +260,28 @@ Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
         place %= table_blocks;
     }
     u64 entry = table + place * sizeof(Handle);
-    auto is_brought = [&](u64 handle) -> Result<bool> {
+    auto is_there_already = [&](u64 handle) -> Result<bool> {
         return TRY(read_value<Handle>(*memory_, handle)) != 0;
     };
-    if (is_there && TRY(is_brought(entry))) return {};  // somebody else asked for it before
+    if (is_there && TRY(is_there_already(entry))) return {};  // somebody else asked for it before
     // What follows comes with it if the file is small, or is read in order.
     const u64 table_size = node.flags & node_is_deep ? table_blocks : node.content_count;
     const u64 blocks = std::max<u64>(1, (node.size + file_block - 1) / file_block);
-    const u64 room = (memory_->size() - next_brought_) / file_block;
+    const u64 room = (memory_->size() - next_cold_block_) / file_block;
     u64 count = 1;
     if (is_there && room > 8 * blocks_ahead &&
-        (blocks <= blocks_ahead || (place > 0 && TRY(is_brought(entry - sizeof(Handle))))))
+        (blocks <= blocks_ahead || (place > 0 && TRY(is_there_already(entry - sizeof(Handle))))))
         while (count < blocks_ahead && place + count < table_size &&
-               me.request_at + count < blocks && !TRY(is_brought(entry + count * sizeof(Handle))))
+               me.request_at + count < blocks &&
+               !TRY(is_there_already(entry + count * sizeof(Handle))))
             count++;
-    Result<std::vector<u8>> bytes = image_->read_blocks(node.host_id, me.request_at, count);
+    Result<std::vector<u8>> bytes = base_->read_blocks(node.host_id, me.request_at, count);
     if (!bytes || !is_there || count > room)
         return write_value<u32>(*memory_, at + offsetof(CallState, request_failed), 1);
-    TRY(memory_->write(next_brought_, *bytes));
-    for (u64 i = 0; i < count; i++, next_brought_ += file_block)
+    TRY(memory_->write(next_cold_block_, *bytes));
+    for (u64 i = 0; i < count; i++, next_cold_block_ += file_block)
         TRY(write_value(*memory_, entry + i * sizeof(Handle),
-                        Handle(next_brought_ >> handle_shift)));
+                        Handle(next_cold_block_ >> handle_shift)));
     return {};
 }
 

@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "engine/host_function.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::engine {
 
@@ -29,13 +29,13 @@ Result<void> write_value(device::SystemMemory& system, u64 offset, const T& valu
 // What processes left in system memory, once the device has it no more.
 struct Leavings {
     device::TakenMemory arena;
-    std::unique_ptr<host::SystemImage> image;
+    std::unique_ptr<host::SystemBase> base;
     std::optional<Error> files;  // what kept changed files from being written back
 };
 
 // Writes a file of a process through to the host (host/write_through.h). Nothing runs meanwhile.
 Result<void> sync_file(device::SystemMemory& memory, Handle process, Handle node,
-                       const host::SystemImage& image);
+                       const host::SystemBase& system_base);
 
 // Takes output of a process, by its number in the launch: standard output (1) or standard error
 // (2). Returns false if nobody reads it any more.
@@ -56,7 +56,7 @@ public:
                                u32 terminals = 0, const Place& place = {});
 
     device::SystemMemory& memory() { return *memory_; }
-    const host::SystemImage& image() const { return *image_; }
+    const host::SystemBase& base() const { return *base_; }
     // Fulfils what a process asks for, input excepted: a piece of a file, which it gets or an
     // error; a call of a host function; room for output and for what it notes.
     Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions,
@@ -72,7 +72,7 @@ public:
     // process of that block changed in writable directories. 0: nothing is written back.
     Result<Leavings> finish(Handle block);
     // Where the part begins that is set aside for large files; it goes on to the end.
-    u64 set_aside() const { return set_aside_; }
+    u64 cold_blocks_begin() const { return cold_blocks_begin_; }
 
 private:
     Result<void> bring_block(const ProcessBlock& me, u64 at);
@@ -83,9 +83,9 @@ private:
 
     device::Device* device_;
     std::unique_ptr<device::SystemMemory> memory_;
-    std::unique_ptr<host::SystemImage> image_;
-    u64 set_aside_ = 0, next_brought_ = 0;  // byte offsets
-    u64 records_at_ = 0;                    // byte offset of the ring of records
+    std::unique_ptr<host::SystemBase> base_;
+    u64 cold_blocks_begin_ = 0, next_cold_block_ = 0;  // byte offsets
+    u64 records_at_ = 0;                               // byte offset of the ring of records
     u64 record_places_ = 0, taken_records_ = 0;
 };
 

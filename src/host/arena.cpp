@@ -50,7 +50,7 @@ Result<std::string_view> symlink_text(Arena arena, const Node& node) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* image) {
+Result<Content> Content::make(Arena arena, Handle handle, const SystemBase* system_base) {
     Content content;
     Node node = TRY(node_at(arena, handle));
     if (node.kind != NodeKind::file && node.kind != NodeKind::stream)
@@ -67,12 +67,12 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemImage* ima
     content.block_count_ = std::min<u64>((node.size + file_block - 1) / file_block, in_tables);
     TRY(content.check_tables(offset_of(handle)));
     if (node.flags & node_is_cold) {
-        if (!image) return Error{"a file's contents are with the host", offset_of(handle)};
+        if (!system_base) return Error{"a file's contents are with the host", offset_of(handle)};
         // A private copy has the number by way of the base's node.
         Node base = node;
-        if (offset_of(handle) >= image->base_end()) base = TRY(node_at(arena, node.origin));
+        if (offset_of(handle) >= system_base->base_end()) base = TRY(node_at(arena, node.origin));
         content.host_id_ = base.host_id;
-        content.image_ = image;
+        content.system_base_ = system_base;
     }
     return content;
 }
@@ -118,14 +118,14 @@ Result<Arena> Content::block(u64 number) {
     if (handles.empty()) return Arena();
     Handle handle = element<Handle>(handles, number % blocks_a_table_);
     // Behind the heap is only what the host brought: it is read here once more.
-    bool is_brought = image_ != nullptr && offset_of(handle) >= heap_end_;
-    if (handle > zero_block && !is_brought)
+    bool is_cold_block = system_base_ != nullptr && offset_of(handle) >= heap_end_;
+    if (handle > zero_block && !is_cold_block)
         return bytes_at(arena_, offset_of(handle), size, 1, "a block of a file outside");
-    if (!image_ || handle == zero_block) return Arena();
+    if (!system_base_ || handle == zero_block) return Arena();
     if (cold_.empty() || number < cold_first_ || number >= cold_first_ + cold_blocks) {
         cold_.resize(cold_blocks * file_block);
         cold_first_ = number;
-        Result<void> read = image_->read_cold(host_id_, number * file_block, cold_);
+        Result<void> read = system_base_->read_cold(host_id_, number * file_block, cold_);
         if (!read) {
             cold_.clear();
             return std::move(read).error();

@@ -11,7 +11,7 @@
 #include "abi/system.h"
 #include "base/ints.h"
 #include "base/result.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::host {
 
@@ -58,8 +58,8 @@ Result<std::string_view> symlink_text(Arena arena, const Node& node);
 // What a file or a stream holds, block by block.
 class Content {
 public:
-    // Without an image, a cold file's missing blocks are an Error.
-    static Result<Content> make(Arena arena, Handle handle, const SystemImage* image);
+    // Without a base, a cold file's missing blocks are an Error.
+    static Result<Content> make(Arena arena, Handle handle, const SystemBase* system_base);
 
     const Node& node() const { return node_; }
     u64 size() const { return node_.size; }
@@ -79,7 +79,7 @@ private:
     Arena content_;  // Handle[]
     u64 blocks_a_table_ = 0;
     u64 block_count_ = 0;
-    const SystemImage* image_ = nullptr;
+    const SystemBase* system_base_ = nullptr;
     u32 host_id_ = 0;
     std::vector<u8> cold_;  // what was read of a cold file
     u64 cold_first_ = 0;

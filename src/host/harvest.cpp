@@ -163,8 +163,8 @@ std::vector<Change> Comparison::take() {
 
 }  // namespace
 
-Result<std::string> contents(Arena arena, Handle node, const SystemImage* image) {
-    Content content = TRY(Content::make(arena, node, image));
+Result<std::string> contents(Arena arena, Handle node, const SystemBase* system_base) {
+    Content content = TRY(Content::make(arena, node, system_base));
     if (content.size() > arena.size() + max_hole_bytes)
         return Error{format("a file of %llu bytes, mostly holes, is too large to be read whole",
                             (unsigned long long)content.size())};

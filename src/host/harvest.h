@@ -10,7 +10,7 @@
 #include "base/ints.h"
 #include "base/result.h"
 #include "host/arena.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::host {
 
@@ -19,8 +19,8 @@ inline constexpr u64 max_change_bytes = u64{256} << 20;  // of all paths of a pr
 inline constexpr u64 max_hole_bytes = u64{16} << 20;     // contents() beyond the arena's size
 
 // All bytes of a file or a stream. A file that is mostly holes can be larger than what memory has:
-// then an Error. Cold files need the image.
-Result<std::string> contents(Arena arena, Handle node, const SystemImage* image = nullptr);
+// then an Error. Cold files need the base.
+Result<std::string> contents(Arena arena, Handle node, const SystemBase* system_base = nullptr);
 
 enum class ChangeKind : u32 {
     remove_file,  // or symbolic link
@@ -47,15 +47,15 @@ Result<std::vector<Change>> changes(Arena arena, Handle process,
                                     std::vector<Change>* directories = nullptr);
 
 // Brings the changes below writable mounts to the host's directories, each of which is changed as a
-// whole (host/transaction.h). What others changed since the image was made stays as it is, and what
+// whole (host/transaction.h). What others changed since the base was made stays as it is, and what
 // the process left is put beside it. What cannot be written there is put into a new folder below
 // temporary_folder(). What fails does not keep the rest from being written, but nothing is removed
 // then. The Error names what is not as the process left it, and where that is.
-Result<void> write_back(Arena arena, Handle process, const SystemImage& image);
+Result<void> write_back(Arena arena, Handle process, const SystemBase& system_base);
 
 // Writes what the process made or changed to a folder, which is made when there is something; with
 // several preopens, to a folder for each in it.
-Result<void> store(Arena arena, Handle process, const SystemImage& image,
+Result<void> store(Arena arena, Handle process, const SystemBase& system_base,
                    const std::string& folder);
 
 }  // namespace gpurun::host

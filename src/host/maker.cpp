@@ -49,9 +49,9 @@ Result<void> Maker::check_name(const Change& change) const {
 
 // Whose owner and mode a thing has: of what it is a copy of, or of what it takes the name of.
 const HostFile* Maker::source_of(const Change& change, const Node& node) const {
-    const bool is_base = offset_of(change.node) < image_.base_end();
-    const HostFile* source = image_.host_file(is_base ? change.node : node.origin);
-    if (!source && change.base) source = image_.host_file(change.base);
+    const bool is_base = offset_of(change.node) < system_base_.base_end();
+    const HostFile* source = system_base_.host_file(is_base ? change.node : node.origin);
+    if (!source && change.base) source = system_base_.host_file(change.base);
     const bool is_directory = node.kind == NodeKind::directory;
     if (source && S_ISDIR(source->mode) == is_directory && !S_ISLNK(source->mode)) return source;
     return nullptr;
@@ -73,7 +73,7 @@ Result<void> Maker::write_content(int file, Content& content) const {
 }
 
 Result<void> Maker::make_file(const Change& change, int directory, const std::string& name) const {
-    Content content = TRY(Content::make(arena_, change.node, &image_));
+    Content content = TRY(Content::make(arena_, change.node, &system_base_));
     const HostFile* source = source_of(change, content.node());
     File file(openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                      source ? 0600 : 0644));
@@ -92,8 +92,8 @@ Result<void> Maker::make_symlink(const Change& change, int directory,
     Node node = TRY(node_at(arena_, change.node));
     std::string text(TRY(symlink_text(arena_, node)));
     // An absolute link of the host means the same wherever it is.
-    bool is_hosts = offset_of(change.node) < image_.base_end() ||
-                    (node.origin && image_.host_file(node.origin));
+    bool is_hosts = offset_of(change.node) < system_base_.base_end() ||
+                    (node.origin && system_base_.host_file(node.origin));
     bool is_allowed =
         !leads_out(split_path(change.path).first, text) || (is_hosts && text.starts_with('/'));
     if (text.empty() || text.find('\0') != text.npos || !is_allowed)

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "host/arena.h"
 #include "host/harvest.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::host {
 
@@ -14,8 +14,8 @@ namespace gpurun::host {
 class Maker {
 public:
     // `syncs`: each file and directory by itself.
-    Maker(Arena arena, const SystemImage& image, bool syncs)
-        : arena_(arena), image_(image), syncs_(syncs) {}
+    Maker(Arena arena, const SystemBase& system_base, bool syncs)
+        : arena_(arena), system_base_(system_base), syncs_(syncs) {}
 
     Result<void> make_file(const Change& change, int directory, const std::string& name) const;
     Result<void> make_symlink(const Change& change, int directory, const std::string& name) const;
@@ -28,7 +28,7 @@ private:
     const HostFile* source_of(const Change& change, const Node& node) const;
 
     Arena arena_;
-    const SystemImage& image_;
+    const SystemBase& system_base_;
     bool syncs_;
 };
 

@@ -523,7 +523,7 @@ Result<void> finish_or_undo(int directory, const File& folder, const std::string
     progress.add(staged);
     Executor executor(directory, folder.get(), shown, problems, &progress);
     executor.carry_out(*rows);
-    if (Result<void> told = problems.result(); !told) note(told.error().message);
+    if (Result<void> done = problems.result(); !done) note(done.error().message);
     if (executor.leaves_some()) return cannot_recover(shown, "some files still have no place");
     if (unlinkat(folder.get(), manifest_name, 0) != 0 || !empty_folder(folder.get()))
         return cannot_recover(shown, reason(errno));

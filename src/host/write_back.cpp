@@ -72,11 +72,11 @@ struct Group {
 // Stages what a group of changes makes, and lists what gives it its names.
 class Planner {
 public:
-    Planner(Arena arena, const SystemImage& image, bool syncs, Group& group, Problems& problems,
-            Refused& refused, WriteProgress& progress)
-        : maker_(arena, image, syncs),
+    Planner(Arena arena, const SystemBase& system_base, bool syncs, Group& group,
+            Problems& problems, Refused& refused, WriteProgress& progress)
+        : maker_(arena, system_base, syncs),
           arena_(arena),
-          image_(image),
+          system_base_(system_base),
           group_(group),
           site_(*group.site),
           problems_(problems),
@@ -102,7 +102,7 @@ private:
 
     Maker maker_;
     Arena arena_;
-    const SystemImage& image_;
+    const SystemBase& system_base_;
     Group& group_;
     Site& site_;
     Problems& problems_;
@@ -179,10 +179,10 @@ Result<void> Planner::stage(const Change& change, int folder, const std::string&
 
 // What a name leads to unless others have changed it: what was written through, or the base's.
 Expected Planner::expected(const std::string& path, Handle base) const {
-    const WrittenThrough& written = image_.written();
+    const WrittenThrough& written = system_base_.written();
     if (auto found = written.files.find({group_.preopen, path}); found != written.files.end())
         return {Expected::Kind::file, found->second.identity};
-    const HostFile* file = base ? image_.host_file(base) : nullptr;
+    const HostFile* file = base ? system_base_.host_file(base) : nullptr;
     if (!file) return {};
     if (S_ISDIR(file->mode)) return {Expected::Kind::directory, {}};
     return {Expected::Kind::file, file->identity};
@@ -190,7 +190,7 @@ Expected Planner::expected(const std::string& path, Handle base) const {
 
 // Whether the host has it already, as it is.
 bool Planner::is_written(const Change& change) const {
-    const WrittenThrough& written = image_.written();
+    const WrittenThrough& written = system_base_.written();
     if (change.kind == ChangeKind::make_directory)
         return written.directories.contains({group_.preopen, change.path});
     auto found = written.files.find({group_.preopen, change.path});
@@ -230,7 +230,7 @@ void Planner::keep_times(const std::vector<Change>& directories) {
         if (directory.preopen != group_.preopen ||
             (!is_root && !directory.path.starts_with(group_.prefix)))
             continue;
-        const HostFile* before = image_.host_file(directory.base);
+        const HostFile* before = system_base_.host_file(directory.base);
         Result<Node> node = node_at(arena_, directory.node);
         if (!before || !node) continue;
         struct stat now = site_.transaction()->before();
@@ -254,7 +254,8 @@ void Planner::keep_times(const std::vector<Change>& directories) {
 // where another file system begins, and where this user cannot write, those below.
 class Divider {
 public:
-    Divider(const SystemImage& image, Problems& problems) : image_(image), problems_(problems) {}
+    Divider(const SystemBase& system_base, Problems& problems)
+        : system_base_(system_base), problems_(problems) {}
 
     void add(u32 preopen, const std::vector<const Change*>& changes);
     std::vector<std::unique_ptr<Site>> sites;
@@ -263,13 +264,13 @@ public:
 
 private:
     void add(Group group);
-    const SystemImage& image_;
+    const SystemBase& system_base_;
     Problems& problems_;
 };
 
 void Divider::add(u32 preopen, const std::vector<const Change*>& changes) {
     std::map<std::string, Group> parts;
-    const std::vector<std::string>& inner = image_.file_systems(preopen);
+    const std::vector<std::string>& inner = system_base_.file_systems(preopen);
     for (const Change* change : changes) {
         std::string prefix;
         for (const std::string& path : inner)
@@ -284,7 +285,7 @@ void Divider::add(u32 preopen, const std::vector<const Change*>& changes) {
 }
 
 void Divider::add(Group group) {
-    std::string path = group.prefix, shown = image_.mount(group.preopen).host_path;
+    std::string path = group.prefix, shown = system_base_.mount(group.preopen).host_path;
     if (!path.empty()) path.pop_back();
     if (!path.empty()) shown += "/" + path;
     auto fail = [&](const Change& change, int error) {
@@ -292,7 +293,7 @@ void Divider::add(Group group) {
         problems_.add(format("cannot %s '%s' in '%s': %s", is_removal(change) ? "remove" : "write",
                              group.path(change).c_str(), shown.c_str(), reason(error).c_str()));
     };
-    File way = open_directory(image_.directory(group.preopen), path);
+    File way = open_directory(system_base_.directory(group.preopen), path);
     File directory(way ? openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
     struct stat info;
     if (!directory || fstat(directory.get(), &info) != 0) {
@@ -341,11 +342,11 @@ std::string folder_name(const std::string& guest_path) {
     return is_name(name) ? name : "root";
 }
 
-std::vector<std::string> folder_names(const SystemImage& image) {
+std::vector<std::string> folder_names(const SystemBase& system_base) {
     std::vector<std::string> names;
     std::set<std::string> taken;
-    for (u32 i = 0; i < image.preopen_count(); i++) {
-        std::string name = folder_name(image.mount(i).guest_path), unique = name;
+    for (u32 i = 0; i < system_base.preopen_count(); i++) {
+        std::string name = folder_name(system_base.mount(i).guest_path), unique = name;
         for (u32 n = 2; !taken.insert(unique).second; n++) {
             std::string ending = format("-%u", n);
             unique = name.substr(0, max_name - ending.size()) + ending;
@@ -376,8 +377,8 @@ void add_forgotten(std::vector<Change>& all, const WrittenThrough& written) {
 
 // Changes by preopen.
 using ByPreopen = std::vector<std::vector<const Change*>>;
-Result<ByPreopen> by_preopen(const std::vector<Change>& all, const SystemImage& image) {
-    ByPreopen parts(image.preopen_count());
+Result<ByPreopen> by_preopen(const std::vector<Change>& all, const SystemBase& system_base) {
+    ByPreopen parts(system_base.preopen_count());
     for (const Change& change : all) {
         if (change.preopen >= parts.size()) return broken("more preopens than mounts", 0);
         parts[change.preopen].push_back(&change);
@@ -388,8 +389,8 @@ Result<ByPreopen> by_preopen(const std::vector<Change>& all, const SystemImage& 
 // Makes what a process left below a folder, in place of what is there.
 class Storer {
 public:
-    Storer(Arena arena, const SystemImage& image, int root)
-        : maker_(arena, image, false), root_(root) {}
+    Storer(Arena arena, const SystemBase& system_base, int root)
+        : maker_(arena, system_base, false), root_(root) {}
 
     Result<void> store(const Change& change) {
         auto [folder, last] = split_path(change.path);
@@ -426,20 +427,20 @@ private:
 
 // Writes what is made or changed to a folder, with several preopens to one for each in it. Returns
 // how much of it was.
-u64 store_changes(Arena arena, const SystemImage& image, ByPreopen parts, const std::string& folder,
-                  Problems& problems) {
+u64 store_changes(Arena arena, const SystemBase& system_base, ByPreopen parts,
+                  const std::string& folder, Problems& problems) {
     u64 stored = 0;
     for (u32 i = 0; i < parts.size(); i++) {
         std::erase_if(parts[i], [](const Change* change) { return is_removal(*change); });
         if (parts[i].empty()) continue;
         std::string path = folder;
-        if (parts.size() > 1) path += "/" + folder_names(image)[i];
+        if (parts.size() > 1) path += "/" + folder_names(system_base)[i];
         File root = make_folder(path);
         if (!root) {
             problems.add(format("cannot make '%s': %s", path.c_str(), reason(errno).c_str()));
             continue;
         }
-        Storer storer(arena, image, root.get());
+        Storer storer(arena, system_base, root.get());
         for (const Change* change : parts[i]) {
             Result<void> made = storer.store(*change);
             stored += made.ok();
@@ -454,11 +455,12 @@ u64 store_changes(Arena arena, const SystemImage& image, ByPreopen parts, const 
 
 // Keeps what was refused in a folder of its own, and tells where. Links that would be refused
 // everywhere are not there.
-void keep_elsewhere(Arena arena, const SystemImage& image, Refused refused, Problems& problems) {
+void keep_elsewhere(Arena arena, const SystemBase& system_base, Refused refused,
+                    Problems& problems) {
     std::erase_if(refused, [](const Change* change) { return is_removal(*change); });
     if (refused.empty()) return;
     std::ranges::sort(refused);  // directories come before what is in them
-    ByPreopen parts(image.preopen_count());
+    ByPreopen parts(system_base.preopen_count());
     for (const Change* change : refused) parts[change->preopen].push_back(change);
     std::string folder = temporary_folder() + "/gpu-run-unwritten-XXXXXX";
     if (!mkdtemp(folder.data()))
@@ -466,7 +468,7 @@ void keep_elsewhere(Arena arena, const SystemImage& image, Refused refused, Prob
             format("what the program left is lost, since '%s' cannot be made: %s", folder.c_str(),
                    reason(errno).c_str()));
     Problems lost;  // why is told of most of them already
-    const u64 kept = store_changes(arena, image, std::move(parts), folder, lost);
+    const u64 kept = store_changes(arena, system_base, std::move(parts), folder, lost);
     if (kept == refused.size())
         problems.add_last(format("what the program left is in '%s'", folder.c_str()));
     else if (kept > 0)
@@ -478,19 +480,19 @@ void keep_elsewhere(Arena arena, const SystemImage& image, Refused refused, Prob
 
 }  // namespace
 
-Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
+Result<void> write_back(Arena arena, Handle process, const SystemBase& system_base) {
     std::vector<Change> directories, all = TRY(changes(arena, process, &directories));
-    add_forgotten(all, image.written());
-    ByPreopen parts = TRY(by_preopen(all, image));
+    add_forgotten(all, system_base.written());
+    ByPreopen parts = TRY(by_preopen(all, system_base));
     Problems problems;
-    Divider divider(image, problems);
+    Divider divider(system_base, problems);
     for (u32 i = 0; i < parts.size(); i++)
-        if (image.mount(i).is_writable) divider.add(i, parts[i]);
+        if (system_base.mount(i).is_writable) divider.add(i, parts[i]);
     // All who write to the same directories lock them in the same order.
     std::vector<std::unique_ptr<Site>>& sites = divider.sites;
     std::ranges::sort(sites, {}, [](const auto& site) { return site->order(); });
     for (const auto& site : sites)
-        if (Result<void> begun = site->begin(image.write_listener()); !begun)
+        if (Result<void> begun = site->begin(system_base.write_listener()); !begun)
             problems.add(format("cannot write back to '%s': %s", site->shown().c_str(),
                                 begun.error().message.c_str()));
     Refused& refused = divider.refused;
@@ -501,9 +503,9 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
     });
     // Few files are synced one by one: a file system as a whole may have much to sync of others.
     const bool syncs = all.size() <= few_files;
-    WriteProgress progress(image.write_listener(), all.size());
+    WriteProgress progress(system_base.write_listener(), all.size());
     for (Group& group : divider.groups) {
-        Planner planner(arena, image, syncs, group, problems, refused, progress);
+        Planner planner(arena, system_base, syncs, group, problems, refused, progress);
         planner.stage();
         planner.remove();
         planner.keep_times(directories);
@@ -528,16 +530,16 @@ Result<void> write_back(Arena arena, Handle process, const SystemImage& image) {
             if (!may_remove) row.expected = {};
         commit(*site, {&site->given, &site->removed, &site->replaced, &site->times});
     }
-    keep_elsewhere(arena, image, std::move(refused), problems);
+    keep_elsewhere(arena, system_base, std::move(refused), problems);
     return problems.result();
 }
 
 // Writes to a folder that is nobody else's, so there is nothing to be safe from.
-Result<void> store(Arena arena, Handle process, const SystemImage& image,
+Result<void> store(Arena arena, Handle process, const SystemBase& system_base,
                    const std::string& folder) {
     const std::vector<Change> all = TRY(changes(arena, process));
     Problems problems;
-    store_changes(arena, image, TRY(by_preopen(all, image)), folder, problems);
+    store_changes(arena, system_base, TRY(by_preopen(all, system_base)), folder, problems);
     return problems.result();
 }
 

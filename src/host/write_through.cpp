@@ -78,7 +78,7 @@ Result<void> fetch_content(Mirror& mirror, Handle handle) {
 // All names that a private node has in a process's trees. Only directories of the process's own can
 // have one. Ends: no directory is entered twice.
 Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle wanted,
-                                     const SystemImage& image) {
+                                     const SystemBase& system_base) {
     struct Directory {
         Handle node;
         u32 preopen;
@@ -89,12 +89,12 @@ Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle want
     std::vector<Directory> stack;
     std::set<Handle> entered;
     auto enter = [&](Handle node, u32 preopen, std::string path) {
-        const bool is_own = offset_of(node) >= image.base_end();
+        const bool is_own = offset_of(node) >= system_base.base_end();
         if (is_own && entered.insert(node).second)
             stack.push_back({node, preopen, std::move(path)});
     };
-    TRY(mirror.fetch(offset_of(block.roots), image.preopen_count() * sizeof(Handle)));
-    for (u32 i = 0; i < image.preopen_count() && block.roots; i++)
+    TRY(mirror.fetch(offset_of(block.roots), system_base.preopen_count() * sizeof(Handle)));
+    for (u32 i = 0; i < system_base.preopen_count() && block.roots; i++)
         enter(
             TRY(value_at<Handle>(mirror.arena(), offset_of(block.roots) + i * sizeof(Handle), "")),
             i, "");
@@ -109,7 +109,7 @@ Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle want
         for (u64 i = 0; i < node.content_count; i++) {
             auto entry =
                 TRY(value_at<DirEntry>(mirror.arena(), entries + i * sizeof(DirEntry), ""));
-            const bool is_own = entry.node && offset_of(entry.node) >= image.base_end();
+            const bool is_own = entry.node && offset_of(entry.node) >= system_base.base_end();
             if (!is_own) continue;
             const bool is_wanted = entry.node == wanted;
             if (!is_wanted && TRY(mirror.fetch_node(entry.node)).kind != NodeKind::directory)
@@ -129,8 +129,8 @@ Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle want
 }
 
 // What the base has at a path, or 0.
-Result<Handle> base_at(const SystemImage& image, u32 preopen, std::string_view path) {
-    Arena base = image.bytes();
+Result<Handle> base_at(const SystemBase& system_base, u32 preopen, std::string_view path) {
+    Arena base = system_base.bytes();
     Handle preopens = TRY(value_at<Handle>(base, offsetof(SystemHeader, preopens), ""));
     Handle at =
         TRY(value_at<Preopen>(base, offset_of(preopens) + preopen * sizeof(Preopen), "")).node;
@@ -156,18 +156,18 @@ void note_directories(int root, u32 preopen, std::string_view folder, WrittenThr
     }
 }
 
-Result<void> write_one(Change change, Arena arena, const SystemImage& image) {
-    const Mount& mount = image.mount(change.preopen);
+Result<void> write_one(Change change, Arena arena, const SystemBase& system_base) {
+    const Mount& mount = system_base.mount(change.preopen);
     if (!mount.is_writable) return {};
-    WrittenThrough& written = image.written();
+    WrittenThrough& written = system_base.written();
     const WrittenThrough::Place place{change.preopen, change.path};
     auto fail = [&](const std::string& why) {
         return Error{format("cannot sync '%s' in '%s': %s", change.path.c_str(),
                             mount.host_path.c_str(), why.c_str())};
     };
     if (written.conflicts.contains(place)) return fail("others have changed it");
-    change.base = TRY(base_at(image, change.preopen, change.path));
-    const HostFile* base = change.base ? image.host_file(change.base) : nullptr;
+    change.base = TRY(base_at(system_base, change.preopen, change.path));
+    const HostFile* base = change.base ? system_base.host_file(change.base) : nullptr;
     // What is of another kind is left to the end, when all that stands in the way is gone.
     if (base && S_ISDIR(base->mode)) return fail("it has taken the place of a directory");
     Expected expected;
@@ -178,26 +178,26 @@ Result<void> write_one(Change change, Arena arena, const SystemImage& image) {
 
     auto [folder, last] = split_path(change.path);
     const std::string name(last);
-    const int root = image.directory(change.preopen);
+    const int root = system_base.directory(change.preopen);
     note_directories(root, change.preopen, folder, written);
     File way = reach_directory(root, folder);
     File directory(way ? openat(way.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
     if (!directory) return fail(reason(errno));
     std::string shown = mount.host_path;
     if (!folder.empty()) shown += "/" + std::string(folder);
-    image.hold_cold(change.preopen, change.path);
+    system_base.keep_cold_open(change.preopen, change.path);
     {
         Transaction transaction = TRY(Transaction::begin(directory.get(), shown));
         const u64 number = transaction.next_number();
-        Maker maker(arena, image, true);
+        Maker maker(arena, system_base, true);
         TRY(maker.check_name(change));
         Result<void> made = maker.make_file(change, transaction.folder(), staged_name(number));
         if (!made) return fail(made.error().to_string());
         Problems problems;
         transaction.commit({{Row::Kind::place, name, number, expected}}, true, problems);
-        if (Result<void> told = problems.result(); !told) {
+        if (Result<void> done = problems.result(); !done) {
             written.conflicts.insert(place);
-            return told;
+            return done;
         }
     }
     struct stat info;
@@ -210,12 +210,12 @@ Result<void> write_one(Change change, Arena arena, const SystemImage& image) {
 }  // namespace
 
 Result<void> write_through(const ReadSystem& read, u64 memory_size, Handle process, Handle node,
-                           const SystemImage& image) {
+                           const SystemBase& system_base) {
     Mirror mirror(read, memory_size);
-    std::vector<Change> names = TRY(names_of(mirror, process, node, image));
+    std::vector<Change> names = TRY(names_of(mirror, process, node, system_base));
     if (names.empty()) return {};
     TRY(fetch_content(mirror, node));
-    for (const Change& name : names) TRY(write_one(name, mirror.arena(), image));
+    for (const Change& name : names) TRY(write_one(name, mirror.arena(), system_base));
     return {};
 }
 

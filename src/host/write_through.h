@@ -15,7 +15,7 @@
 
 namespace gpurun::host {
 
-class SystemImage;
+class SystemBase;
 
 // What was written through so far, by preopen and path.
 struct WrittenThrough {
@@ -37,6 +37,6 @@ using ReadSystem = std::function<Result<void>(u64 offset, std::span<u8> bytes)>;
 // file has no name any more, or none in a writable mount. What others changed meanwhile is kept and
 // the file put beside it; that is an Error. `memory_size`: bytes of system memory.
 Result<void> write_through(const ReadSystem& read, u64 memory_size, Handle process, Handle node,
-                           const SystemImage& image);
+                           const SystemBase& system_base);
 
 }  // namespace gpurun::host

@@ -36,7 +36,7 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
     fixups_.clear();
     bound_branches_.clear();
     bound_at_ = none;
-    top_slot_ = max_slot_ = max_tries_ = settled_ = 0;
+    top_slot_ = max_slot_ = max_tries_ = stored_ = 0;
     far_locals_ = far_end_ = 0;
     far_imms_.clear();
     far_lows_.clear();
@@ -277,7 +277,7 @@ FunctionTranslator::Operand FunctionTranslator::pop() {
     operands_.pop_back();
     top_slot_ = operand.slot;
     if (operand.place == Operand::in_local) local_uses_[operand.local]--;
-    if (settled_ > operands_.size()) settled_ = u32(operands_.size());
+    if (stored_ > operands_.size()) stored_ = u32(operands_.size());
     return operand;
 }
 
@@ -302,7 +302,7 @@ u32 FunctionTranslator::pop_own_slot() {
     return slot_of(operand);
 }
 
-void FunctionTranslator::settle(Operand& operand) {
+void FunctionTranslator::store_operand(Operand& operand) {
     if (operand.place == Operand::in_local) {
         local_uses_[operand.local]--;
         emit_copy(operand.slot, operand.local_slot, operand.kind);
@@ -312,23 +312,23 @@ void FunctionTranslator::settle(Operand& operand) {
     operand.place = Operand::in_slot;
 }
 
-void FunctionTranslator::settle_all() {
-    for (; settled_ < operands_.size(); settled_++) settle(operands_[settled_]);
+void FunctionTranslator::store_all_operands() {
+    for (; stored_ < operands_.size(); stored_++) store_operand(operands_[stored_]);
 }
 
-void FunctionTranslator::settle_top(u32 count) {
+void FunctionTranslator::store_top_operands(u32 count) {
     u32 first = u32(operands_.size()) - count;
-    for (usize i = std::max(first, settled_); i < operands_.size(); i++) settle(operands_[i]);
-    if (first <= settled_) settled_ = u32(operands_.size());
+    for (usize i = std::max(first, stored_); i < operands_.size(); i++) store_operand(operands_[i]);
+    if (first <= stored_) stored_ = u32(operands_.size());
 }
 
 void FunctionTranslator::preserve_local(u32 local) {
     if (local_uses_[local] == 0) return;
-    // Many unsettled operands would be looked at again and again: settle them for good.
-    if (operands_.size() - settled_ > 64) return settle_all();
-    for (usize i = settled_; i < operands_.size(); i++) {
+    // Many operands that are not in their slots would be looked at again and again: store them all.
+    if (operands_.size() - stored_ > 64) return store_all_operands();
+    for (usize i = stored_; i < operands_.size(); i++) {
         if (operands_[i].place == Operand::in_local && operands_[i].local == local)
-            settle(operands_[i]);
+            store_operand(operands_[i]);
     }
 }
 

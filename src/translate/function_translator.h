@@ -143,10 +143,10 @@ private:
         Operand operand = pop();
         return slot_of(operand);
     }
-    u32 pop_own_slot();             // in its own slot, which may be overwritten
-    void settle(Operand& operand);  // into its own slot
-    void settle_all();
-    void settle_top(u32 count);
+    u32 pop_own_slot();                    // in its own slot, which may be overwritten
+    void store_operand(Operand& operand);  // into its own slot
+    void store_all_operands();
+    void store_top_operands(u32 count);
     void preserve_local(u32 local);  // before it changes
     u32 emit_far(CodeOp op_32, SlotKind kind, u32 slot, u32 far_slot);
     void set_far_local(u32 far_slot, bool tee);
@@ -164,7 +164,7 @@ private:
     void bind(u32& list);
     void finish_body();
     void set_distance(const Fixup& fixup, u32 target);
-    void settle_label_values(const Control& target);
+    void store_label_values(const Control& target);
     void move_values(u32 count, u32 to);  // the newest operands, down to slots from `to` on
     bool needs_stub(const Control& target) const;
     void jump_to(Control& target);  // moves its values, closes handlers, goes there
@@ -234,7 +234,7 @@ private:
     u32 far_locals_ = 0, far_end_ = 0;  // slots of far locals, and with those of calls behind them
     std::vector<u32> far_imms_, far_lows_;  // words with far slots, in imm and low half
     u32 max_tries_ = 0;
-    u32 settled_ = 0;  // operands below this one are all in their slots
+    u32 stored_ = 0;  // operands below this one are all in their slots
     std::unordered_map<u32, std::vector<u32>> field_words_;  // by type id: where its fields begin
     std::vector<u32> stubs_;  // br_table, by depth: entries that wait for a stub
     u32 result_at_ = none;    // instruction whose result is the newest operand

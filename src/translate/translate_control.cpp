@@ -24,7 +24,7 @@ void FunctionTranslator::block_types(const Instr& instr, std::span<const ValType
 }
 
 FunctionTranslator::Control& FunctionTranslator::open(const Instr& instr) {
-    settle_all();
+    store_all_operands();
     forget_result();
     Control control{};
     control.op = instr.op;
@@ -84,8 +84,8 @@ void FunctionTranslator::close_tries(u32 count) {
 
 // ---- branches ----------------------------------------------------------------------
 
-void FunctionTranslator::settle_label_values(const Control& target) {
-    settle_top(u32(label_types(target).size()));
+void FunctionTranslator::store_label_values(const Control& target) {
+    store_top_operands(u32(label_types(target).size()));
 }
 
 // Whether going there takes more than a branch.
@@ -100,7 +100,7 @@ bool FunctionTranslator::needs_stub(const Control& target) const {
 void FunctionTranslator::move_values(u32 count, u32 to) {
     constexpr u32 few = 3;
     if (count > few) {
-        settle_top(count);
+        store_top_operands(count);
         u32 from = operands_[operands_.size() - count].slot;
         if (from != to) emit(CodeOp::copy_words, to, from, top_slot_ - from);
         return;
@@ -146,7 +146,7 @@ void FunctionTranslator::return_values() {
         return;
     }
     // Out of the locals' way first: they may be both source and destination.
-    settle_top(u32(count));
+    store_top_operands(u32(count));
     move_values(u32(count), 0);
     emit(CodeOp::ret);
 }
@@ -158,7 +158,7 @@ void FunctionTranslator::branch(u32 depth) {
 
 void FunctionTranslator::branch_if(Operand condition, bool when, Control& target) {
     u32 before = here(), result_at = result_at_;
-    settle_label_values(target);
+    store_label_values(target);
     if (here() == before) result_at_ = result_at;
     if (needs_stub(target)) {
         u32 skip = skip_if(condition, !when);
@@ -215,7 +215,7 @@ void FunctionTranslator::br_table(const Instr& instr) {
     std::vector<u32> depths(instr.count + 1);
     for (u32 i = 0; i < instr.count; i++) depths[i] = list.label();
     depths.back() = instr.a;
-    settle_label_values(label(instr.a));  // all targets take as many values
+    store_label_values(label(instr.a));  // all targets take as many values
 
     u32 at = emit_imm(CodeOp::br_table, index, instr.count);
     u32 first_word = here();
@@ -256,14 +256,14 @@ void FunctionTranslator::br_on_null(const Instr& instr) {
     operands_.push_back(ref);
     top_slot_ += 1;
     if (ref.place == Operand::in_local) local_uses_[ref.local]++;
-    settle_top(1);
+    store_top_operands(1);
     branch_if({Operand::in_slot, SlotKind::ref, operands_.back().slot, 0, 0, 0}, true,
               label(instr.a));
     pop();
 }
 
 void FunctionTranslator::br_on_cast(const Instr& instr) {
-    settle_top(1);
+    store_top_operands(1);
     u32 ref = operands_.back().slot, test = top_slot_;
     note_slot(test + 1);
     emit(CodeOp::ref_test, test, ref, instr.b >> 1 & 1);
@@ -290,7 +290,7 @@ void FunctionTranslator::add_point(bool is_loop) {
 void FunctionTranslator::translate_if(const Instr& instr) {
     Operand condition = pop();
     u32 before = here(), result_at = result_at_;
-    settle_all();
+    store_all_operands();
     if (here() == before) result_at_ = result_at;
     u32 skip = skip_if(condition, false);
     open(instr).else_fixup = skip;
@@ -299,7 +299,7 @@ void FunctionTranslator::translate_if(const Instr& instr) {
 // A section that falls through: its results go to the places of the block's results.
 void FunctionTranslator::finish_section(Control& control) {
     if (dead_) return;
-    settle_label_values(control);
+    store_label_values(control);
     if (controls_.back().tries > control.outer_tries || needs_stub(control)) {
         jump_to(control);
     } else {
@@ -335,7 +335,7 @@ void FunctionTranslator::translate_end() {
         }
         dead_ = true;  // what falls through went by the branch
     } else if (!dead_) {
-        settle_all();
+        store_all_operands();
     }
     // An if without else: its parameters are its results.
     bool reached = !dead_ || control.fixups != none || control.else_fixup != none;
@@ -345,7 +345,7 @@ void FunctionTranslator::translate_end() {
     push_types(control.results);
     controls_.pop_back();
     dead_ = !reached;
-    settled_ = u32(operands_.size());
+    stored_ = u32(operands_.size());
 }
 
 // ---- exceptions --------------------------------------------------------------------
@@ -448,7 +448,7 @@ void FunctionTranslator::translate_delegate(u32 depth) {
     push_types(control.results);
     controls_.pop_back();
     dead_ = !reached;
-    settled_ = u32(operands_.size());
+    stored_ = u32(operands_.size());
 }
 
 // ---- calls -------------------------------------------------------------------------
@@ -460,7 +460,7 @@ void FunctionTranslator::translate_call(const Instr& instr) {
     bool is_ref = instr.op == Op::call_ref || instr.op == Op::return_call_ref;
     const wasm::FuncType& type = is_direct ? module_.func_type(instr.a) : type_at(instr.a).func;
     u32 callee = is_direct ? 0 : pop_slot();  // index or reference
-    settle_all();
+    store_all_operands();
     if (far_locals_ > 0 && !is_tail) return translate_far_call(instr, type, callee);
     u32 base =
         type.params.empty() ? top_slot_ : operands_[operands_.size() - type.params.size()].slot;
@@ -503,7 +503,7 @@ void FunctionTranslator::translate_call(const Instr& instr) {
         dead_ = true;
     } else {
         push_types(type.results);
-        settled_ = u32(operands_.size());
+        stored_ = u32(operands_.size());
     }
     forget_result();
 }
@@ -548,7 +548,7 @@ void FunctionTranslator::translate_far_call(const Instr& instr, const wasm::Func
         push(kind);
         far_slot += words_of(kind);
     }
-    settled_ = u32(operands_.size());
+    stored_ = u32(operands_.size());
     forget_result();
 }
 

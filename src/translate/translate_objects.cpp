@@ -114,7 +114,7 @@ void FunctionTranslator::translate_object(const Instr& instr) {
     Storage element = is_array ? storage_of(type.fields[0].type, is_signed) : Storage::w32;
     switch (instr.op) {
         case Op::struct_new: {
-            settle_top(u32(type.fields.size()));
+            store_top_operands(u32(type.fields.size()));
             drop_to(u32(operands_.size() - type.fields.size()));
             u32 words = field_word(id, u32(type.fields.size())) - struct_first_field;
             u32 at = emit(CodeOp::struct_new, top_slot_, top_slot_, words);
@@ -149,7 +149,7 @@ void FunctionTranslator::translate_object(const Instr& instr) {
             return push_result(at, SlotKind::ref);
         }
         case Op::array_new_fixed: {
-            settle_top(instr.b);
+            store_top_operands(instr.b);
             drop_to(u32(operands_.size() - instr.b));
             u32 at = emit(CodeOp::array_new_fixed, top_slot_, top_slot_);
             emit_pair(id, instr.b);

@@ -48,7 +48,7 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
         case Op::delegate: return translate_delegate(instr.a);
         case Op::throw_: {
             const wasm::FuncType& type = module_.types[module_.tags[instr.a].type].func;
-            settle_all();
+            store_all_operands();
             u32 count = u32(type.params.size());
             u32 base = count ? operands_[operands_.size() - count].slot : top_slot_;
             emit(CodeOp::throw_tag, base, words_of(type.params));

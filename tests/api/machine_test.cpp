@@ -545,14 +545,14 @@ TEST(Machine, WhatItStopsHasEndings) {
     Machine machine(device(), Config());
     const uint32_t program = machine.load("talker", module(talker));
     const uint32_t silent = machine.spawn(program, Config());
-    Config loud, told;
-    for (int i = 0; i < 40; i++) loud.argument("x"), told.argument("x");
-    const uint32_t large = machine.spawn(program, loud);
-    told.output_callback([&](uint32_t, int, std::string_view bytes) {
+    Config captured, streamed;
+    for (int i = 0; i < 40; i++) captured.argument("x"), streamed.argument("x");
+    const uint32_t large = machine.spawn(program, captured);
+    streamed.output_callback([&](uint32_t, int, std::string_view bytes) {
         size += bytes.size();
         return true;
     });
-    machine.spawn(program, told);
+    machine.spawn(program, streamed);
     const auto end = steady_clock::now() + std::chrono::seconds(20);
     while (size < 41 * 65536 && steady_clock::now() < end) usleep(1000);
     EXPECT_FALSE(machine.next(0.5));

@@ -109,17 +109,17 @@ TEST(Api, TellsHowMuchIsCompiled) {
     if (device().id() != "cpu") GTEST_SKIP() << "the cache may have it";
     const std::string unique = "(module (func (export \"f\") (result i64) (i64.const " +
                                std::to_string(std::random_device()()) + ")))";
-    std::vector<std::pair<uint64_t, uint64_t>> told;
+    std::vector<std::pair<uint64_t, uint64_t>> progress;
     gpurun_set_compile_progress(
         [](void* data, uint64_t done, uint64_t all) {
-            static_cast<decltype(told)*>(data)->emplace_back(done, all);
+            static_cast<decltype(progress)*>(data)->emplace_back(done, all);
         },
-        &told);
+        &progress);
     run(device(), module(unique), Config().function("f").tier(GPURUN_TIER_NATIVE));
     gpurun_set_compile_progress(nullptr, nullptr);
-    ASSERT_GE(told.size(), 2u);
-    EXPECT_EQ(told.front(), std::pair(uint64_t{0}, uint64_t{1}));
-    EXPECT_EQ(told.back(), std::pair(uint64_t{1}, uint64_t{1}));
+    ASSERT_GE(progress.size(), 2u);
+    EXPECT_EQ(progress.front(), std::pair(uint64_t{0}, uint64_t{1}));
+    EXPECT_EQ(progress.back(), std::pair(uint64_t{1}, uint64_t{1}));
 }
 
 TEST(Api, BadModulesAreErrors) {
@@ -631,18 +631,18 @@ TEST_F(Files, OfOneProcessAreWrittenBack) {
 }
 
 TEST_F(Files, ProgressOfWritingBack) {
-    using Told = std::vector<std::pair<uint64_t, uint64_t>>;
-    Told told;
+    using Progress = std::vector<std::pair<uint64_t, uint64_t>>;
+    Progress progress;
     Config config;
     config.directory(folder_, "/", true).write_progress([&](uint64_t done, uint64_t all) {
-        told.emplace_back(done, all);
+        progress.emplace_back(done, all);
     });
     ASSERT_TRUE(run(device(), module(writer), config)[0].is_success());
-    EXPECT_EQ(told, (Told{{0, 1}, {1, 1}}));
+    EXPECT_EQ(progress, (Progress{{0, 1}, {1, 1}}));
     gpurun_config_set_write_progress(config.get(), nullptr, nullptr);
     std::filesystem::remove(folder_ / "out.txt");
     ASSERT_TRUE(run(device(), module(writer), config)[0].is_success());
-    EXPECT_EQ(told.size(), 2u);
+    EXPECT_EQ(progress.size(), 2u);
 }
 
 TEST(Many, ProgressIsTold) {

@@ -16,7 +16,7 @@ struct Options {
 
 // What `told` says of each access of a function with this body, by its check.
 template <class Told>
-std::string of_accesses(const std::string& body, Options options, Told told) {
+std::string of_accesses(const std::string& body, Options options, Told describe) {
     const std::string text =
         "(module (memory 1) (func (param $p i32) (param $q i32) " + body + "))";
     auto module = engine::load_bytes({text.begin(), text.end()}, "test.wat");
@@ -31,7 +31,7 @@ std::string of_accesses(const std::string& body, Options options, Told told) {
     for (u32 at = code->entries[0]; at < code->instantiate; at += e.words) {
         effects.look(at, e);
         if (const codegen::Checks::Access* access = found.access(at))
-            made += told(*access, found.check(at));
+            made += describe(*access, found.check(at));
     }
     return made;
 }

@@ -84,19 +84,19 @@ class Tally:
                 cache = own if self.device == "cpu" else scratch / "cache"
                 done = subprocess.run([*command, *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                       errors="replace", check=False, env={**os.environ, "GPURUN_CACHE": cache})
-            told = self.read(done.stdout)
-            if told < len(paths) and done.returncode >= 0 and not told:
+            count = self.read(done.stdout)
+            if count < len(paths) and done.returncode >= 0 and not count:
                 self.failures.append(f"exit code {done.returncode}: {done.stdout[-500:]}")
                 return
-            if told < len(paths):
-                self.failures.append(f"{paths[told]}: ended with {done.returncode}: {done.stdout[-2000:]}")
-            paths = paths[told + 1:]
+            if count < len(paths):
+                self.failures.append(f"{paths[count]}: ended with {done.returncode}: {done.stdout[-2000:]}")
+            paths = paths[count + 1:]
 
     def read(self, text):
-        told = 0
+        count = 0
         verdicts = re.split(r"^(?=\S+\.wa(?:sm|t): (?:same|skipped|differs))", text, flags=re.MULTILINE)
         for verdict in verdicts[1:]:
-            told += 1
+            count += 1
             kind = re.match(r"\S+: (\w+)", verdict)[1]
             if kind == "same":
                 self.same += 1
@@ -112,7 +112,7 @@ class Tally:
         for calls, with_wasmtime in re.findall(r"; (\d+) calls, (\d+) with wasmtime$", text.strip()):
             self.calls += int(calls)
             self.calls_with_wasmtime += int(with_wasmtime)
-        return told
+        return count
 
 
 def main():

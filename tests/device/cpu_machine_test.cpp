@@ -40,7 +40,7 @@ void run(const MachineParams& params, u32 warp, u8*) {
 
 struct Fixture : testing::Test {
     Counts counts;
-    std::unique_ptr<Machine> machine =
+    std::unique_ptr<MachineRunner> machine =
         make_cpu_machine(reinterpret_cast<u8*>(&counts), nullptr, warps, run);
     Mailbox& mailbox = machine->mailbox();
 

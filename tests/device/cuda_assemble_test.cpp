@@ -31,17 +31,17 @@ struct CudaAssembleTest : testing::Test {
         setenv("GPURUN_CACHE", "", 1);
         links = 0;
         cuda::fill_in(driver);
-        driver.link_create.set([](unsigned, int*, void**, Handle* link) -> cuda::Status {
+        driver.link_create.set([](unsigned, int*, void**, DriverHandle* link) -> cuda::Status {
             *link = new Link;
             return 0;
         });
-        driver.link_add.set([](Handle link, int, void* data, usize size, const char*, unsigned,
-                               int*, void**) -> cuda::Status {
+        driver.link_add.set([](DriverHandle link, int, void* data, usize size, const char*,
+                               unsigned, int*, void**) -> cuda::Status {
             EXPECT_EQ(static_cast<char*>(data)[size - 1], '\0');
             static_cast<Link*>(link)->text.append(static_cast<char*>(data), size - 1);
             return 0;
         });
-        driver.link_complete.set([](Handle link, void** cubin, usize* size) -> cuda::Status {
+        driver.link_complete.set([](DriverHandle link, void** cubin, usize* size) -> cuda::Status {
             links++;
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             std::string& text = static_cast<Link*>(link)->text;
@@ -49,7 +49,7 @@ struct CudaAssembleTest : testing::Test {
             *size = text.size();
             return text.starts_with('!') ? 1 : 0;
         });
-        driver.link_destroy.set([](Handle link) -> cuda::Status {
+        driver.link_destroy.set([](DriverHandle link) -> cuda::Status {
             delete static_cast<Link*>(link);
             return 0;
         });

@@ -45,7 +45,7 @@ struct CudaMachineTest : testing::Test {
     cuda::FakeGpu gpu;
     cuda::Driver driver;
     std::unique_ptr<CudaDevice> device;
-    std::unique_ptr<Machine> machine;
+    std::unique_ptr<MachineRunner> machine;
 
     CudaMachineTest() {
         cuda::FakeGpu::current() = &gpu;
@@ -61,7 +61,7 @@ struct CudaMachineTest : testing::Test {
         Result<void> opened = device->open();
         ASSERT_TRUE(opened) << opened.error().to_string();
         Kernel kernel;
-        kernel.function = reinterpret_cast<Handle>(run);
+        kernel.function = reinterpret_cast<DriverHandle>(run);
         kernel.blocks_per_multiprocessor = 2;
         auto made = make_cuda_machine(*device, kernel, 0, 0);
         ASSERT_TRUE(made) << made.error().to_string();
@@ -147,7 +147,7 @@ TEST_F(CudaMachineTest, BellOfADriverThatCannotWaitForIt) {
 }
 
 TEST_F(CudaMachineTest, BellOfADriverThatMayNotWaitForIt) {
-    driver.stream_wait_value.set([](Handle, DevicePointer, u32, unsigned) { return 801; });
+    driver.stream_wait_value.set([](DriverHandle, DevicePointer, u32, unsigned) { return 801; });
     make();
     launch();
     exchange_messages(20);

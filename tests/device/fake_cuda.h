@@ -80,7 +80,7 @@ struct FakeEvent {
     u32 recorded = 0, reached = 0;
 };
 
-inline thread_local Handle fake_context = nullptr;
+inline thread_local DriverHandle fake_context = nullptr;
 
 inline bool has_failed() {
     FakeGpu& gpu = *FakeGpu::current();
@@ -124,12 +124,12 @@ inline void fill_in(Driver& driver) {
         *free = *total = usize{1} << 30;
         return 0;
     });
-    driver.context_retain.set([](Handle* context, int) -> Status {
+    driver.context_retain.set([](DriverHandle* context, int) -> Status {
         *context = FakeGpu::current();
         return 0;
     });
     driver.context_release.set([](int) -> Status { return wait_for_all(); });
-    driver.context_set.set([](Handle context) -> Status {
+    driver.context_set.set([](DriverHandle context) -> Status {
         fake_context = context;
         return 0;
     });
@@ -156,43 +156,44 @@ inline void fill_in(Driver& driver) {
         return 0;
     });
     driver.copy_to_device.set(
-        [](DevicePointer to, const void* from, usize bytes, Handle) -> Status {
+        [](DevicePointer to, const void* from, usize bytes, DriverHandle) -> Status {
             std::memcpy(reinterpret_cast<void*>(to), from, bytes);
             return 0;
         });
-    driver.fill_bytes.set([](DevicePointer to, unsigned char value, usize bytes, Handle) -> Status {
-        std::memset(reinterpret_cast<void*>(to), value, bytes);
-        return 0;
-    });
-    driver.stream_create.set([](Handle* stream, unsigned) -> Status {
+    driver.fill_bytes.set(
+        [](DevicePointer to, unsigned char value, usize bytes, DriverHandle) -> Status {
+            std::memset(reinterpret_cast<void*>(to), value, bytes);
+            return 0;
+        });
+    driver.stream_create.set([](DriverHandle* stream, unsigned) -> Status {
         *stream = new FakeStream;
         return 0;
     });
-    driver.stream_destroy.set([](Handle stream) -> Status {
+    driver.stream_destroy.set([](DriverHandle stream) -> Status {
         delete static_cast<FakeStream*>(stream);
         return 0;
     });
-    driver.stream_query.set([](Handle stream) -> Status {
+    driver.stream_query.set([](DriverHandle stream) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         std::lock_guard lock(gpu.mutex);
         if (gpu.has_failed) return launch_failed;
         return static_cast<FakeStream*>(stream)->is_idle() ? 0 : not_ready;
     });
-    driver.stream_synchronize.set([](Handle stream) -> Status {
+    driver.stream_synchronize.set([](DriverHandle stream) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         std::unique_lock lock(gpu.mutex);
         gpu.has_changed.wait(lock, [&] { return static_cast<FakeStream*>(stream)->is_idle(); });
         return gpu.has_failed ? launch_failed : 0;
     });
-    driver.event_create.set([](Handle* event, unsigned) -> Status {
+    driver.event_create.set([](DriverHandle* event, unsigned) -> Status {
         *event = new FakeEvent;
         return 0;
     });
-    driver.event_destroy.set([](Handle event) -> Status {
+    driver.event_destroy.set([](DriverHandle event) -> Status {
         delete static_cast<FakeEvent*>(event);
         return 0;
     });
-    driver.event_record.set([](Handle handle, Handle stream) -> Status {
+    driver.event_record.set([](DriverHandle handle, DriverHandle stream) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         auto* event = static_cast<FakeEvent*>(handle);
         u32 number = 0;
@@ -207,7 +208,7 @@ inline void fill_in(Driver& driver) {
         });
         return status_of_context();
     });
-    driver.event_synchronize.set([](Handle handle) -> Status {
+    driver.event_synchronize.set([](DriverHandle handle) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         auto* event = static_cast<FakeEvent*>(handle);
         {
@@ -216,7 +217,7 @@ inline void fill_in(Driver& driver) {
         }
         return status_of_context();
     });
-    driver.stream_wait_value.set([](Handle stream, DevicePointer at, u32 value,
+    driver.stream_wait_value.set([](DriverHandle stream, DevicePointer at, u32 value,
                                     unsigned) -> Status {
         static_cast<FakeStream*>(stream)->push([at, value] {
             while (s32(__atomic_load_n(reinterpret_cast<u32*>(at), __ATOMIC_ACQUIRE) - value) < 0 &&
@@ -225,9 +226,9 @@ inline void fill_in(Driver& driver) {
         });
         return status_of_context();
     });
-    driver.launch_cooperative.set([](Handle function, unsigned blocks, unsigned, unsigned,
-                                     unsigned lanes, unsigned, unsigned, unsigned, Handle stream,
-                                     void** params) -> Status {
+    driver.launch_cooperative.set([](DriverHandle function, unsigned blocks, unsigned, unsigned,
+                                     unsigned lanes, unsigned, unsigned, unsigned,
+                                     DriverHandle stream, void** params) -> Status {
         FakeGpu& gpu = *FakeGpu::current();
         {
             std::lock_guard lock(gpu.mutex);

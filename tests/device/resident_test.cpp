@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "device/device.h"
-#include "host/image.h"
 #include "host/mailbox.h"
+#include "host/system_base.h"
 
 namespace gpurun::device {
 namespace {
@@ -24,7 +24,7 @@ double microseconds_since(steady_clock::time_point begin) {
 struct ResidentTest : testing::Test {
     std::unique_ptr<Device> device;
     std::unique_ptr<SystemMemory> system, pages;
-    std::unique_ptr<Machine> machine;
+    std::unique_ptr<MachineRunner> machine;
     std::optional<host::MailboxEnd> mailbox;
     MachineShape shape;
 
@@ -44,8 +44,8 @@ struct ResidentTest : testing::Test {
         constexpr u32 processes = 64;
         host::SystemOptions options;
         options.arena_size = 64 << 20;
-        host::SystemImage image = TRY(host::SystemImage::make(options));
-        SystemHeader base = image.fresh_header();
+        const host::SystemBase system_base = TRY(host::SystemBase::make(options));
+        SystemHeader base = system_base.fresh_header();
         MachineHeader header{};
         u64 end = base.base_end;
         auto take = [&](u64 count, u64 size) {
@@ -75,7 +75,7 @@ struct ResidentTest : testing::Test {
         auto write = [](SystemMemory& to, u64 at, const auto& value) {
             return to.write(at, {reinterpret_cast<const u8*>(&value), sizeof value});
         };
-        TRY(system->write(0, image.bytes()));
+        TRY(system->write(0, system_base.bytes()));
         TRY(write(*system, 0, base));
         TRY(write(*system, base.machine, header));
         TRY(write(*pages, 0, page_header));

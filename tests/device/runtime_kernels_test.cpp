@@ -60,50 +60,51 @@ struct RuntimeKernelsTest : testing::Test {
                                                                      : 1;
             return 0;
         });
-        driver.module_load.set([](Handle* module, const void* image) -> cuda::Status {
+        driver.module_load.set([](DriverHandle* module, const void* image) -> cuda::Status {
             loaded.emplace_back(static_cast<const char*>(image), 4);
             *module = module;
             return loaded.back().starts_with("sm") ? refusal : 0;
         });
-        driver.module_unload.set([](Handle) -> cuda::Status { return 0; });
-        driver.module_function.set([](Handle* function, Handle, const char*) -> cuda::Status {
-            *function = function;
-            return 0;
-        });
-        driver.module_global.set([](DevicePointer* at, usize* size, Handle, const char*) {
+        driver.module_unload.set([](DriverHandle) -> cuda::Status { return 0; });
+        driver.module_function.set(
+            [](DriverHandle* function, DriverHandle, const char*) -> cuda::Status {
+                *function = function;
+                return 0;
+            });
+        driver.module_global.set([](DevicePointer* at, usize* size, DriverHandle, const char*) {
             static u64 record;
             *at = reinterpret_cast<u64>(&record);
             *size = sizeof record;
             return 0;
         });
-        driver.function_attribute.set([](int* value, int, Handle) -> cuda::Status {
+        driver.function_attribute.set([](int* value, int, DriverHandle) -> cuda::Status {
             *value = 64;
             return 0;
         });
-        driver.occupancy.set([](int* blocks, Handle, int, usize) -> cuda::Status {
+        driver.occupancy.set([](int* blocks, DriverHandle, int, usize) -> cuda::Status {
             *blocks = 4;
             return 0;
         });
-        driver.link_create.set([](unsigned count, int* options, void** values, Handle* link) {
+        driver.link_create.set([](unsigned count, int* options, void** values, DriverHandle* link) {
             link_options = {};
             for (unsigned i = 0; i < count; i++)
                 link_options[options[i]] = reinterpret_cast<usize>(values[i]);
             *link = new std::string;
             return 0;
         });
-        driver.link_add.set([](Handle link, int, void* data, usize size, const char*, unsigned,
-                               int*, void**) -> cuda::Status {
+        driver.link_add.set([](DriverHandle link, int, void* data, usize size, const char*,
+                               unsigned, int*, void**) -> cuda::Status {
             static_cast<std::string*>(link)->append(static_cast<char*>(data), size - 1);
             return 0;
         });
-        driver.link_complete.set([](Handle link, void** cubin, usize* size) -> cuda::Status {
+        driver.link_complete.set([](DriverHandle link, void** cubin, usize* size) -> cuda::Status {
             std::string& text = *static_cast<std::string*>(link);
             linked.push_back(text);
             *cubin = text.data();
             *size = text.size();
             return 0;
         });
-        driver.link_destroy.set([](Handle link) -> cuda::Status {
+        driver.link_destroy.set([](DriverHandle link) -> cuda::Status {
             delete static_cast<std::string*>(link);
             return 0;
         });

@@ -81,8 +81,8 @@ public:
     }
     bool takes_late_native() const override { return true; }
     Result<device::MachineShape> machine_shape() override { return Error{"no machines"}; }
-    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory&,
-                                                          device::SystemMemory&) override {
+    Result<std::unique_ptr<device::MachineRunner>> make_machine(device::SystemMemory&,
+                                                                device::SystemMemory&) override {
         return Error{"no machines"};
     }
 
@@ -171,11 +171,10 @@ protected:
     std::string differences(const BurstReport& report, u32 stopped = ~u32{0}) const {
         for (u32 i = 0; i < report.processes(); i++) {
             const Completion ended = report.of(i);
-            const bool is_right =
-                i >= stopped ? ended.kind == Completion::Kind::stopped
-                : i == 77    ? ended.kind == Completion::Kind::trapped
-                             : ended.kind == Completion::Kind::returned &&
-                                ended.results[0].bits.word[0] == 3 * i;
+            const bool is_right = i >= stopped ? ended.kind == Completion::Kind::stopped
+                                  : i == 77    ? ended.kind == Completion::Kind::trapped
+                                               : ended.kind == Completion::Kind::returned &&
+                                                     ended.results[0].bits.word[0] == 3 * i;
             if (!is_right) return format("process %u: %s", i, ended.to_string().c_str());
         }
         return "";
@@ -257,9 +256,9 @@ TEST_F(BurstRangesTest, BurstsWithATimeLimitAreNotSplit) {
 TEST_F(BurstRangesTest, MachineCodeIsMadeBesideLinearRanges) {
     run_.tier = Tier::native;
     EXPECT_EQ(run_it().reason, Reason::measured);
-    EXPECT_THAT(device_.ran, ElementsAre("linear 0+100 native", "linear 100+64 native",
-                                         "interleaved 164+64 native",
-                                         "interleaved 228+796 native"));
+    EXPECT_THAT(device_.ran,
+                ElementsAre("linear 0+100 native", "linear 100+64 native",
+                            "interleaved 164+64 native", "interleaved 228+796 native"));
     // What the interpreter would do is another question.
     run_.tier = Tier::interp;
     EXPECT_EQ(run_it().reason, Reason::measured);

@@ -34,10 +34,10 @@ T as(const std::string& payload) {
 // What the played device does with a message. False: it parks.
 using Script = std::function<bool(Peer& peer, MessageKind kind, const std::string& payload)>;
 
-class FakeMachine final : public device::Machine {
+class FakeMachineRunner final : public device::MachineRunner {
 public:
-    explicit FakeMachine(Script script) : script_(std::move(script)), peer_(mailbox_) {}
-    ~FakeMachine() override {
+    explicit FakeMachineRunner(Script script) : script_(std::move(script)), peer_(mailbox_) {}
+    ~FakeMachineRunner() override {
         std::atomic_ref(mailbox_.stop).store(stop_park);
         if (thread_.joinable()) thread_.join();
     }
@@ -91,8 +91,8 @@ public:
         return cpu_->make_space(sizes);
     }
     Result<device::MachineShape> machine_shape() override { return device::MachineShape{6, 32}; }
-    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
-                                                          device::SystemMemory& pages) override {
+    Result<std::unique_ptr<device::MachineRunner>> make_machine(
+        device::SystemMemory& system, device::SystemMemory& pages) override {
         SystemHeader header;
         EXPECT_TRUE(system.read(0, {reinterpret_cast<u8*>(&header), sizeof header}));
         EXPECT_TRUE(system.read(header.machine, {reinterpret_cast<u8*>(&machine), sizeof machine}));
@@ -100,7 +100,7 @@ public:
         EXPECT_EQ(header.bump, header.base_end);
         EXPECT_EQ(header.base_end % (64 << 10), 0u);
         EXPECT_LT(header.base_end, header.size);
-        return std::unique_ptr<device::Machine>(new FakeMachine(script_));
+        return std::unique_ptr<device::MachineRunner>(new FakeMachineRunner(script_));
     }
     Result<device::BurstOutcome> run_burst(std::span<const device::Burst>,
                                            const device::RunControl&) override {
@@ -363,8 +363,8 @@ public:
     }
     bool loads_beside_machine() const override { return false; }
     Result<device::MachineShape> machine_shape() override { return cpu_->machine_shape(); }
-    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
-                                                          device::SystemMemory& pages) override {
+    Result<std::unique_ptr<device::MachineRunner>> make_machine(
+        device::SystemMemory& system, device::SystemMemory& pages) override {
         auto made = cpu_->make_machine(system, pages);
         if (made) machine = made->get();
         return made;
@@ -374,7 +374,7 @@ public:
         return Error{"not here"};
     }
 
-    device::Machine* machine = nullptr;
+    device::MachineRunner* machine = nullptr;
     u32 loaded = 0;
     milliseconds while_loading{0};
 

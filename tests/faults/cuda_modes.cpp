@@ -11,8 +11,8 @@ namespace {
 
 using device::cuda::DevicePointer;
 using device::cuda::Driver;
+using device::cuda::DriverHandle;
 using device::cuda::FakeGpu;
-using device::cuda::Handle;
 using device::cuda::Status;
 
 constexpr Status injected = 999;

@@ -25,7 +25,7 @@ namespace {
 
 std::atomic<Kind> armed_kind = Kind::count;
 std::atomic<u64> armed_number = 0, calls = 0, failed = 0;
-std::atomic<How> armed_how = How::once;
+std::atomic<FailureMode> armed_failure = FailureMode::once;
 std::atomic<s64> live = 0;
 // How many Offs a thread has: of each kind, and of all.
 struct Offs {
@@ -97,8 +97,8 @@ bool fails_with(Kind kind, int error, bool is_transfer = false) {
     return true;
 }
 
-bool is_interrupted() { return armed_how == How::interrupted; }
-bool is_partial() { return armed_how == How::partial; }
+bool is_interrupted() { return armed_failure == FailureMode::interrupted; }
+bool is_partial() { return armed_failure == FailureMode::partial; }
 
 struct Begun {
     void* (*function)(void*);
@@ -122,15 +122,15 @@ const char* name_of(Kind kind) {
     return names[usize(kind)];
 }
 
-const char* name_of(How how) {
+const char* name_of(FailureMode failure) {
     static constexpr const char* names[] = {"once", "lasting", "interrupted", "partial"};
-    return names[usize(how)];
+    return names[usize(failure)];
 }
 
 void arm(const Plan& plan) {
     calls = failed = 0;
     armed_number = plan.number;
-    armed_how = plan.how;
+    armed_failure = plan.failure;
     armed_kind = plan.kind;
 }
 
@@ -145,7 +145,7 @@ bool fails(Kind kind, bool is_transfer) {
     if (!is_transfer && (is_interrupted() || is_partial())) return false;
     const u64 call = ++calls, number = armed_number;
     if (number == 0 || call < number) return false;
-    if (call > number && armed_how != How::lasting) return false;
+    if (call > number && armed_failure != FailureMode::lasting) return false;
     if (kind == Kind::allocation) {
         const Off off;
         if (is_in_llvm()) return false;

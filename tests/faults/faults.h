@@ -12,18 +12,18 @@ namespace gpurun::faults {
 enum class Kind : u32 { allocation, thread, open, read, write, rename, sync, map, driver, count };
 const char* name_of(Kind kind);
 
-enum class How : u32 {
+enum class FailureMode : u32 {
     once,         // the n-th call fails
     lasting,      // and all after it
     interrupted,  // the n-th ends with EINTR
     partial,      // the n-th reads or writes one byte
 };
-const char* name_of(How how);
+const char* name_of(FailureMode failure);
 
 struct Plan {
     Kind kind;
     u64 number = 0;  // 0: none fails
-    How how = How::once;
+    FailureMode failure = FailureMode::once;
 };
 
 struct Seen {

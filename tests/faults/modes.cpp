@@ -150,10 +150,10 @@ size_t bring_input(void* data, void* bytes, size_t capacity) {
 void examine(const gpurun_result* result, u32 expected, Outcome& outcome) {
     if (gpurun_result_processes(result) != expected) outcome.wrong = "another number of processes";
     for (u32 i = 0; i < gpurun_result_processes(result); i++) {
-        if (const char* problem = gpurun_result_file_problem(result)) outcome.told = problem;
+        if (const char* problem = gpurun_result_file_problem(result)) outcome.reported = problem;
         if (gpurun_result_ending(result, i) != GPURUN_EXITED ||
             gpurun_result_exit_code(result, i) != 0) {
-            outcome.told = gpurun_result_message(result, i);
+            outcome.reported = gpurun_result_message(result, i);
             continue;
         }
         size_t size = 0;
@@ -167,7 +167,7 @@ void check_output(const gpurun_result* result, Outcome& outcome) {
     for (u32 i = 0; i < gpurun_result_processes(result); i++) {
         size_t size = 0;
         gpurun_result_output(result, i, 1, &size);
-        if (outcome.told.empty() && size != sizeof input - 1) outcome.wrong = "no output";
+        if (outcome.reported.empty() && size != sizeof input - 1) outcome.wrong = "no output";
     }
 }
 
@@ -209,7 +209,7 @@ Outcome run(const Plan& plan, Seen& seen, Body body, Check check) {
 }
 
 void check_files(const Folder& folder, Outcome& outcome) {
-    if (outcome.told.empty() && outcome.wrong.empty()) outcome.wrong = folder.problem();
+    if (outcome.reported.empty() && outcome.wrong.empty()) outcome.wrong = folder.problem();
 }
 
 Outcome run_streams(const Folder& folder, const Plan& plan, Seen& seen) {
@@ -224,7 +224,8 @@ Outcome run_streams(const Folder& folder, const Plan& plan, Seen& seen) {
         },
         [&](Calls& calls, Outcome& outcome) {
             examine(calls.results[0], 1, outcome);
-            if (outcome.told.empty() && std::string_view(calls.output, calls.output_size) != input)
+            if (outcome.reported.empty() &&
+                std::string_view(calls.output, calls.output_size) != input)
                 outcome.wrong = "another output";
             check_files(folder, outcome);
         });
@@ -253,7 +254,7 @@ Outcome run_chunks(const Folder& folder, const Plan& plan, Seen& seen) {
                 examine(result, processes, outcome);
                 check_output(result, outcome);
             }
-            if (outcome.told.empty() && read_file(fs::path(out) / "out") != "contents")
+            if (outcome.reported.empty() && read_file(fs::path(out) / "out") != "contents")
                 outcome.wrong = "a file that was not stored";
         });
 }
@@ -274,7 +275,7 @@ Outcome run_script(const Folder&, const Plan& plan, Seen& seen) {
     if (!report)
         outcome.error = report.error().to_string();
     else if (!said.empty())
-        outcome.told = said;
+        outcome.reported = said;
     else if (report->failed > 0 || report->passed != 2)
         outcome.wrong = std::to_string(report->passed) + " passed";
     return outcome;
@@ -315,7 +316,7 @@ Outcome run_many(const Folder& folder, const Plan& plan, Seen& seen, gpurun_tier
             examine(calls.results[0], processes, outcome);
             check_output(calls.results[0], outcome);
             for (u32 i = 0; i < processes; i++)
-                if (outcome.told.empty() && gpurun_result_file_count(calls.results[0], i) != 5)
+                if (outcome.reported.empty() && gpurun_result_file_count(calls.results[0], i) != 5)
                     outcome.wrong = "another number of files: " +
                                     std::to_string(gpurun_result_file_count(calls.results[0], i));
         });
@@ -344,7 +345,7 @@ Outcome run_machine(const Folder& folder, const Plan& plan, Seen& seen, gpurun_t
         },
         [&](Calls& calls, Outcome& outcome) {
             if (gpurun_result_ending(calls.results[0], 0) == GPURUN_REFUSED)
-                outcome.told = "refused";
+                outcome.reported = "refused";
             else
                 examine(calls.results[0], 1, outcome);
             check_output(calls.results[0], outcome);
@@ -374,9 +375,9 @@ Outcome run_dump(const Folder& folder, const Plan& plan, Seen& seen) {
         [&](Calls& calls, Outcome& outcome) {
             const gpurun_ending ending = gpurun_result_ending(calls.results[0], 0);
             if (const char* problem = gpurun_result_dump_problem(calls.results[1]))
-                outcome.told = problem;
+                outcome.reported = problem;
             else if (ending == GPURUN_REFUSED)
-                outcome.told = "refused";
+                outcome.reported = "refused";
             else if (ending != GPURUN_TRAPPED)
                 outcome.wrong = "it did not trap";
             else if (gpurun_result_dump_count(calls.results[1]) != 1)

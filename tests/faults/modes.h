@@ -12,9 +12,9 @@ namespace gpurun::faults {
 
 // What came of a run. A fault that nobody notices is fine where the results are right.
 struct Outcome {
-    std::string error;  // what the interface answered; empty: no error
-    std::string told;   // what the guest or the result says of it; empty: nothing
-    std::string wrong;  // results that are not what they should be, though nobody said so
+    std::string error;     // what the interface answered; empty: no error
+    std::string reported;  // what the guest or the result says of it; empty: nothing
+    std::string wrong;     // results that are not what they should be, though nobody said so
 };
 
 // Files of a run: made anew for each.

@@ -55,16 +55,18 @@ usize threads(usize expected) {
     return count;
 }
 
-std::vector<How> ways(Kind kind) {
+std::vector<FailureMode> ways(Kind kind) {
     switch (kind) {
         case Kind::read:
-        case Kind::write: return {How::once, How::lasting, How::interrupted, How::partial};
-        default: return {How::once, How::lasting};
+        case Kind::write:
+            return {FailureMode::once, FailureMode::lasting, FailureMode::interrupted,
+                    FailureMode::partial};
+        default: return {FailureMode::once, FailureMode::lasting};
     }
 }
 
 struct Tally {
-    u64 points = 0, errors = 0, told = 0, unnoticed = 0, wrong = 0;
+    u64 points = 0, errors = 0, reported = 0, unnoticed = 0, wrong = 0;
 };
 
 class Sweep {
@@ -78,16 +80,16 @@ public:
         for (int i = 0; i < 2; i++)
             if (!try_well()) return;
         tasks_ = threads(2);  // this one and the watch
-        for (How how : ways(kind_)) {
-            Seen seen = try_point({kind_, 0, how});
+        for (FailureMode failure : ways(kind_)) {
+            Seen seen = try_point({kind_, 0, failure});
             const u64 calls = seen.calls, step = calls / most_ + (calls % most_ != 0);
             // One point alone, to look into what went wrong there.
             if (const char* only = std::getenv("GPURUN_FAULT_NUMBER")) {
-                try_point({kind_, u64(std::atoll(only)), how});
+                try_point({kind_, u64(std::atoll(only)), failure});
                 continue;
             }
             for (u64 number = 1; number <= calls && tally_.wrong < 5; number += step)
-                try_point({kind_, number, how});
+                try_point({kind_, number, failure});
             calls_ = std::max(calls_, calls);
         }
         std::printf(
@@ -95,7 +97,7 @@ public:
             "%5llu made no difference\n",
             mode_.name, name_of(kind_), (unsigned long long)calls_,
             (unsigned long long)tally_.points, (unsigned long long)tally_.errors,
-            (unsigned long long)tally_.told, (unsigned long long)tally_.unnoticed);
+            (unsigned long long)tally_.reported, (unsigned long long)tally_.unnoticed);
         std::fflush(stdout);
         EXPECT_EQ(tally_.wrong, 0u);
 #ifdef HAS_LEAK_CHECK
@@ -109,7 +111,7 @@ private:
         folder_.reset();
         Seen seen;
         const Outcome outcome = watched({kind_, 0}, seen);
-        const std::string problem = outcome.error + outcome.told + outcome.wrong;
+        const std::string problem = outcome.error + outcome.reported + outcome.wrong;
         EXPECT_EQ(problem, "") << here;
         tally_.wrong += !problem.empty();
         return problem.empty();
@@ -117,7 +119,7 @@ private:
 
     Outcome watched(const Plan& plan, Seen& seen) {
         std::snprintf(here, sizeof here, "%s, %s %llu, %s", mode_.name, name_of(plan.kind),
-                      (unsigned long long)plan.number, name_of(plan.how));
+                      (unsigned long long)plan.number, name_of(plan.failure));
         watch_.begin(here);
         Outcome outcome = mode_.run(folder_, plan, seen);
         watch_.end();
@@ -135,18 +137,19 @@ private:
             if (plan.number > 0) tally_.points++;
             if (!outcome.wrong.empty()) found.push_back(outcome.wrong);
             if (plan.number == 0) {
-                if (!(outcome.error + outcome.told).empty())
-                    found.push_back(outcome.error + outcome.told);
+                if (!(outcome.error + outcome.reported).empty())
+                    found.push_back(outcome.error + outcome.reported);
             } else if (!outcome.error.empty()) {
                 tally_.errors++;
-            } else if (!outcome.told.empty()) {
-                tally_.told++;
+            } else if (!outcome.reported.empty()) {
+                tally_.reported++;
             } else {
                 tally_.unnoticed++;
             }
-            const bool is_harmless = plan.how == How::partial || plan.how == How::interrupted;
-            if (is_harmless && !(outcome.error + outcome.told).empty())
-                found.push_back("it was not tried again: " + outcome.error + outcome.told);
+            const bool is_harmless =
+                plan.failure == FailureMode::partial || plan.failure == FailureMode::interrupted;
+            if (is_harmless && !(outcome.error + outcome.reported).empty())
+                found.push_back("it was not tried again: " + outcome.error + outcome.reported);
         }
         if (const usize now = threads(tasks_); now > tasks_)
             found.push_back(std::to_string(now) + " threads, " + std::to_string(tasks_) +

@@ -1,6 +1,6 @@
-// gpu-run with faults: $GPURUN_FAULT is "KIND NUMBER HOW", numbers of faults.h; how many calls of
-// the kind there were is written to the file $GPURUN_FAULT_CALLS. They count from the first call of
-// the library on: CLI11, which parses options, takes memory in functions that must not throw.
+// gpu-run with faults: $GPURUN_FAULT is "KIND NUMBER FAILURE", numbers of faults.h; how many calls
+// of the kind there were is written to the file $GPURUN_FAULT_CALLS. They count from the first call
+// of the library on: CLI11, which parses options, takes memory in functions that must not throw.
 #include <gpurun/gpurun.h>
 
 #include <cstdio>
@@ -40,11 +40,11 @@ gpurun_error* __wrap_gpurun_module_load_file(const char* path, gpurun_module** m
 }
 
 int __wrap_main(int argc, char** argv) {
-    unsigned kind = 0, how = 0;
+    unsigned kind = 0, failure = 0;
     unsigned long long number = 0;
     const char* given = std::getenv("GPURUN_FAULT");
-    if (!given || std::sscanf(given, "%u %llu %u", &kind, &number, &how) != 3) return 2;
-    plan = {faults::Kind(kind), number, faults::How(how)};
+    if (!given || std::sscanf(given, "%u %llu %u", &kind, &number, &failure) != 3) return 2;
+    plan = {faults::Kind(kind), number, faults::FailureMode(failure)};
     const int code = __real_main(argc, argv);
     const faults::Seen seen = faults::disarm();
     if (const char* path = std::getenv("GPURUN_FAULT_CALLS")) {

@@ -29,7 +29,7 @@ std::vector<std::string> changes_of(const Guest& guest) {
 
 struct Harvest : testing::Test {
     Folder folder;
-    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> made;
 
     Harvest() {
@@ -41,8 +41,8 @@ struct Harvest : testing::Test {
     }
     Guest& guest() {
         if (!made) {
-            image = std::make_unique<SystemImage>(make_image(options_for(folder)));
-            made = std::make_unique<Guest>(*image);
+            system_base = std::make_unique<SystemBase>(make_system_base(options_for(folder)));
+            made = std::make_unique<Guest>(*system_base);
         }
         return *made;
     }
@@ -104,7 +104,7 @@ TEST_F(Harvest, OtherKinds) {
 TEST_F(Harvest, Preopens) {
     SystemOptions options = options_for(folder);
     options.mounts.push_back({(folder / "d").string(), "second", true});
-    SystemImage two = make_image(options);
+    SystemBase two = make_system_base(options);
     Guest process(two);
     process.add("in second", process.file("1"), 1);
     process.remove("y", 1);
@@ -140,7 +140,7 @@ TEST_F(Harvest, ColdContents) {
     folder.write("cold", text);
     Handle base = guest().lookup("cold");
     EXPECT_FALSE(host::contents(guest().bytes, base));
-    EXPECT_EQ(*host::contents(guest().bytes, base, image.get()), text);
+    EXPECT_EQ(*host::contents(guest().bytes, base, system_base.get()), text);
 
     // One block written, one cut off and grown again.
     Handle own = guest().own("cold");
@@ -151,14 +151,14 @@ TEST_F(Harvest, ColdContents) {
     guest().node(own).flags |= node_is_changed;
     std::fill_n(text.begin() + 70 * file_block, file_block, 'b');
     std::fill_n(text.begin() + 80 * file_block, file_block, '\0');
-    EXPECT_EQ(*host::contents(guest().bytes, own, image.get()), text);
+    EXPECT_EQ(*host::contents(guest().bytes, own, system_base.get()), text);
     EXPECT_THAT(changes_of(guest()), ElementsAre("write cold"));
 }
 
 TEST_F(Harvest, BrokenTrees) {
     const char* names[] = {"..", ".", "a/b", "", "/"};
     for (const char* name : names) {
-        Guest process(*(guest(), image));
+        Guest process(*(guest(), system_base));
         process.add("x", process.file("x"));
         Handle root = process.own("");
         DirEntry& entry = process.entry(root, process.node(root).content_count - 1);
@@ -166,23 +166,23 @@ TEST_F(Harvest, BrokenTrees) {
         std::memcpy(&process.at<u8>(entry.name), name, std::strlen(name));
         EXPECT_THAT(changes_of(process), ElementsAre(testing::HasSubstr("name that cannot be")));
     }
-    Guest process(*image);
+    Guest process(*system_base);
     process.add("x", process.file("x"));
     process.add("x", process.file("x"));
     EXPECT_THAT(changes_of(process), ElementsAre(testing::HasSubstr("twice")));
 
-    Guest loop(*image);
+    Guest loop(*system_base);
     loop.add("loop", loop.make(NodeKind::directory));
     loop.add("loop/loop", loop.lookup("none"));
     Handle inner = loop.own("loop");
     loop.entry(inner, 0).node = inner;
     EXPECT_THAT(changes_of(loop), ElementsAre(testing::HasSubstr("in two places")));
 
-    Guest stream(*image);
+    Guest stream(*system_base);
     stream.add("stream", stream.make(NodeKind::stream));
     EXPECT_THAT(changes_of(stream), ElementsAre(testing::HasSubstr("a stream in a directory")));
 
-    Guest deep(*image);
+    Guest deep(*system_base);
     Handle at = deep.make(NodeKind::directory);
     for (u32 i = 0; i < host::max_tree_depth; i++) {
         Handle outer = deep.make(NodeKind::directory), entries = deep.allocate(sizeof(DirEntry));

@@ -21,8 +21,8 @@ TEST(Hostile, RandomDamage) {
     SystemOptions options = options_for(folder, false);
     options.mounts.push_back({(folder / "d").string(), "d", false});
     Tree before = folder.tree();
-    SystemImage image = make_image(options);
-    Guest guest(image);
+    SystemBase system_base = make_system_base(options);
+    Guest guest(system_base);
     guest.change("d/inner/x", pattern(5000));
     guest.change("many/3", "");
     guest.own("cold");
@@ -75,11 +75,12 @@ TEST(Hostile, RandomDamage) {
         whole += changes.ok();
         if (changes && i % 4 == 0)
             for (const host::Change& change : *changes)
-                (void)host::contents(damaged.bytes, change.node, &image).ok();
-        (void)host::contents(damaged.bytes, nodes[random() % nodes.size()], &image).ok();
-        (void)host::contents(damaged.bytes, Handle(random()), &image).ok();
+                (void)host::contents(damaged.bytes, change.node, &system_base).ok();
+        (void)host::contents(damaged.bytes, nodes[random() % nodes.size()], &system_base).ok();
+        (void)host::contents(damaged.bytes, Handle(random()), &system_base).ok();
         if (i % 200 == 0) {
-            (void)host::store(damaged.bytes, guest.process, image, (out / "in/out").string()).ok();
+            (void)host::store(damaged.bytes, guest.process, system_base, (out / "in/out").string())
+                .ok();
             fs::remove_all(out / "in/out");
             EXPECT_EQ(out.tree().size(), 1u);
         }
@@ -100,8 +101,8 @@ TEST(Hostile, RandomDamage) {
 TEST(Hostile, EndsSoon) {
     Folder folder;
     folder.write("file", "");
-    SystemImage image = make_image(options_for(folder));
-    Guest guest(image);
+    SystemBase system_base = make_system_base(options_for(folder));
+    Guest guest(system_base);
     constexpr u32 levels = 40;
     Handle at = guest.file("x");
     for (u32 i = 0; i < levels; i++) {

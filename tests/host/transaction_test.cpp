@@ -26,8 +26,8 @@ using host::File;
 using host::Row;
 using testing::HasSubstr;
 
-std::string write_back(const Guest& guest, const SystemImage& image) {
-    Result<void> done = host::write_back(guest.bytes, guest.process, image);
+std::string write_back(const Guest& guest, const SystemBase& system_base) {
+    Result<void> done = host::write_back(guest.bytes, guest.process, system_base);
     return done ? "" : done.error().message;
 }
 
@@ -54,7 +54,7 @@ struct stat stat_of(const fs::path& path) {
 
 struct Conflict : testing::Test {
     Folder folder;
-    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> made;
 
     Conflict() {
@@ -64,15 +64,15 @@ struct Conflict : testing::Test {
     }
     Guest& guest() {
         if (!made) {
-            image = std::make_unique<SystemImage>(make_image(options_for(folder)));
-            made = std::make_unique<Guest>(*image);
+            system_base = std::make_unique<SystemBase>(make_system_base(options_for(folder)));
+            made = std::make_unique<Guest>(*system_base);
         }
         return *made;
     }
     void expect_conflict(const std::string& name, const Tree& expected) {
-        std::string told = write_back(guest(), *image);
-        EXPECT_THAT(told, HasSubstr("'" + name + "' in"));
-        EXPECT_THAT(told, HasSubstr("by others meanwhile"));
+        std::string message = write_back(guest(), *system_base);
+        EXPECT_THAT(message, HasSubstr("'" + name + "' in"));
+        EXPECT_THAT(message, HasSubstr("by others meanwhile"));
         EXPECT_EQ(folder.tree(), expected);
     }
 };
@@ -159,8 +159,8 @@ TEST_F(Conflict, Renamed) {
 TEST_F(Conflict, FileInADirectoryThatTheProgramRemoved) {
     guest().remove("d");
     folder.write("d/host", "host");
-    std::string told = write_back(guest(), *image);
-    EXPECT_THAT(told, HasSubstr("cannot remove 'd' in"));
+    std::string message = write_back(guest(), *system_base);
+    EXPECT_THAT(message, HasSubstr("cannot remove 'd' in"));
     EXPECT_EQ(read_file(folder / "d/host"), "host");
 }
 
@@ -168,7 +168,7 @@ TEST_F(Conflict, LongName) {
     std::string name(max_name, 'n');
     guest().add(name, guest().file("guest"));
     folder.write(name, "host");
-    EXPECT_NE(write_back(guest(), *image), "");
+    EXPECT_NE(write_back(guest(), *system_base), "");
     std::string beside = host::conflict_name(name, 1);
     EXPECT_EQ(beside.size(), max_name);
     EXPECT_EQ(read_file(folder / beside), "guest");
@@ -179,12 +179,12 @@ TEST_F(Conflict, LongName) {
 
 // Of four that append, the first to end is written and the others are beside it.
 TEST_F(Conflict, FourRuns) {
-    std::vector<SystemImage> images;
-    for (u32 i = 0; i < 4; i++) images.push_back(make_image(options_for(folder)));
+    std::vector<SystemBase> bases;
+    for (u32 i = 0; i < 4; i++) bases.push_back(make_system_base(options_for(folder)));
     for (u32 i = 0; i < 4; i++) {
-        Guest process(images[i]);
+        Guest process(bases[i]);
         process.change("log", "first\n" + std::to_string(i) + "\n");
-        EXPECT_EQ(write_back(process, images[i]) == "", i == 0);
+        EXPECT_EQ(write_back(process, bases[i]) == "", i == 0);
     }
     Tree tree = folder.tree();
     EXPECT_EQ(tree["log"], "=first\n0\n");
@@ -195,9 +195,9 @@ TEST_F(Conflict, FourRuns) {
 
 // ---- links, names, owners and times --------------------------------------------------
 
-struct Kept : Conflict {};
+struct Refusal : Conflict {};
 
-TEST_F(Kept, RefusedLinksLoseNothing) {
+TEST_F(Refusal, RefusedLinksLoseNothing) {
     folder.link("link", "log");
     guest().remove("link");
     guest().add("link", guest().symlink("/etc/passwd"));
@@ -212,40 +212,40 @@ TEST_F(Kept, RefusedLinksLoseNothing) {
     expected["new/in"] = "-> ../log";
     expected["new/file"] = "=new";
     expected["log"] = "=changed";
-    std::string told = write_back(guest(), *image);
-    EXPECT_THAT(told, HasSubstr("cannot make 'link' in"));
-    EXPECT_THAT(told, HasSubstr("cannot make 'new/out' in"));
+    std::string message = write_back(guest(), *system_base);
+    EXPECT_THAT(message, HasSubstr("cannot make 'link' in"));
+    EXPECT_THAT(message, HasSubstr("cannot make 'new/out' in"));
     EXPECT_EQ(folder.tree(), expected);
 }
 
 // A link that was within leads out when its directory comes nearer to the root.
-TEST_F(Kept, MovedLinks) {
+TEST_F(Refusal, MovedLinks) {
     folder.write("a/b/file", "");
     folder.link("a/b/up", "../../log");
     folder.link("a/b/near", "../x");
     guest().rename("a/b", "b");
-    std::string told = write_back(guest(), *image);
-    EXPECT_THAT(told, HasSubstr("cannot make 'b/up' in"));
+    std::string message = write_back(guest(), *system_base);
+    EXPECT_THAT(message, HasSubstr("cannot make 'b/up' in"));
     Tree tree = folder.tree();
     EXPECT_EQ(tree["b/near"], "-> ../x");
     EXPECT_FALSE(tree.contains("b/up"));
     EXPECT_EQ(tree["a/b/up"], "-> ../../log");  // nothing was removed
 }
 
-TEST_F(Kept, ReservedName) {
+TEST_F(Refusal, ReservedName) {
     guest().add(host::staging_name, guest().make(NodeKind::directory));
     guest().add(fs::path(host::staging_name) / "manifest", guest().file("forged"));
     guest().add("d/" + std::string(host::staging_name), guest().file("forged"));
     guest().add("made", guest().file("made"));
     Tree expected = folder.tree();
     expected["made"] = "=made";
-    const std::string told = write_back(guest(), *image);
-    EXPECT_THAT(told, HasSubstr("keeps that name"));
-    EXPECT_THAT(told, Not(HasSubstr("what the program left")));
+    const std::string message = write_back(guest(), *system_base);
+    EXPECT_THAT(message, HasSubstr("keeps that name"));
+    EXPECT_THAT(message, Not(HasSubstr("what the program left")));
     EXPECT_EQ(folder.tree(), expected);
 }
 
-TEST_F(Kept, OwnerAndMode) {
+TEST_F(Refusal, OwnerAndMode) {
     chmod((folder / "log").c_str(), 0640);
     chmod((folder / "old").c_str(), 0755);
     chmod((folder / "d").c_str(), 0750);
@@ -257,7 +257,7 @@ TEST_F(Kept, OwnerAndMode) {
     guest().change("log", "changed");
     guest().rename("old", "moved");
     guest().rename("d", "e");
-    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(write_back(guest(), *system_base), "");
     EXPECT_EQ(stat_of(folder / "log").st_mode & 07777, 0640u);
     EXPECT_EQ(stat_of(folder / "moved").st_mode & 07777, 0755u);
     EXPECT_EQ(stat_of(folder / "e").st_mode & 07777, 0750u);
@@ -267,7 +267,7 @@ TEST_F(Kept, OwnerAndMode) {
     }
 }
 
-TEST_F(Kept, TimesOfDirectories) {
+TEST_F(Refusal, TimesOfDirectories) {
     timespec times[2] = {{1'600'000'000, 1}, {1'600'000'000, 2}};
     folder.write("touched/x", "x");
     for (const char* name : {"d", "touched", ""})
@@ -275,7 +275,7 @@ TEST_F(Kept, TimesOfDirectories) {
     guest().change("d/x", "changed");
     guest().change("touched/x", "changed");
     folder.write("touched/host", "");
-    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(write_back(guest(), *system_base), "");
     EXPECT_EQ(stat_of(folder / "d").st_mtim.tv_nsec, 2);
     EXPECT_EQ(stat_of(folder / "").st_mtim.tv_nsec, 2);
     EXPECT_NE(stat_of(folder / "touched").st_mtim.tv_sec, 1'600'000'000);
@@ -333,7 +333,7 @@ struct Recovery : Conflict {
             folder.write(std::string(host::staging_name) + "/manifest", manifest);
     }
     std::string load(bool is_writable = true) {
-        Result<SystemImage> loaded = SystemImage::make(options_for(folder, is_writable));
+        Result<SystemBase> loaded = SystemBase::make(options_for(folder, is_writable));
         return loaded ? "" : loaded.error().message;
     }
 };
@@ -368,7 +368,7 @@ TEST_F(Recovery, Deeper) {
     leave(host::manifest_of({{Row::Kind::place, "new", 0}}));
     fs::rename(folder.path(), outer / "inner");
     expected["inner/new"] = "=staged";
-    EXPECT_TRUE(SystemImage::make(options_for(outer)));
+    EXPECT_TRUE(SystemBase::make(options_for(outer)));
     EXPECT_EQ(outer.tree(), expected);
 }
 
@@ -401,9 +401,9 @@ TEST_F(Recovery, OfAnotherUser) {
     EXPECT_THAT(load(), HasSubstr("others can write to it"));
     EXPECT_EQ(folder.tree(), before);
     // Who only reads does not mind, and does not see it.
-    SystemImage image = make_image(options_for(folder, false));
-    Guest guest(image);
-    EXPECT_FALSE(guest.tree(guest.root(), &image).contains(host::staging_name));
+    SystemBase system_base = make_system_base(options_for(folder, false));
+    Guest guest(system_base);
+    EXPECT_FALSE(guest.tree(guest.root(), &system_base).contains(host::staging_name));
     EXPECT_EQ(folder.tree(), before);
 }
 
@@ -426,7 +426,7 @@ TEST_F(Recovery, WaitsForTheLiving) {
             (void)fcntl(live->folder(), F_GETFD);
             // Not the lock that was inherited: a process of its own would not have that.
             close(live->folder());
-            Result<SystemImage> loaded = SystemImage::make(options_for(folder));
+            Result<SystemBase> loaded = SystemBase::make(options_for(folder));
             _exit(loaded && fs::exists(folder / "new") ? 0 : 1);
         }
         File staged(openat(live->folder(), host::staged_name(0).c_str(), O_CREAT | O_WRONLY, 0600));
@@ -448,8 +448,8 @@ TEST_F(Recovery, WaitsForTheLiving) {
 struct Many : testing::Test {
     static constexpr u32 count = 600;
     Folder folder{fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()};
-    std::vector<std::pair<u64, u64>> told;  // of progress
-    std::unique_ptr<SystemImage> image;
+    std::vector<std::pair<u64, u64>> progress;  // of progress
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> guest;
 
     static std::string in(const char* what, u32 i) {
@@ -457,7 +457,7 @@ struct Many : testing::Test {
     }
     SystemOptions options() {
         SystemOptions made = options_for(folder);
-        made.write_listener = [this](u64 done, u64 all) { told.emplace_back(done, all); };
+        made.write_listener = [this](u64 done, u64 all) { progress.emplace_back(done, all); };
         return made;
     }
     void SetUp() override {
@@ -468,8 +468,8 @@ struct Many : testing::Test {
         }
         folder.write("w/directory/file", "");
         folder.write("w/file", "");
-        image = std::make_unique<SystemImage>(make_image(options()));
-        guest = std::make_unique<Guest>(*image);
+        system_base = std::make_unique<SystemBase>(make_system_base(options()));
+        guest = std::make_unique<Guest>(*system_base);
         for (u32 i = 0; i < count; i++) {
             guest->change(in("changed", i), "after " + std::to_string(i));
             guest->remove(in("removed", i));
@@ -485,19 +485,19 @@ struct Many : testing::Test {
         guest->add("w/file", guest->make(NodeKind::directory));
         guest->add("w/file/in", guest->file("in a directory"));
     }
-    Tree wanted() { return guest->tree(guest->own_root(0), image.get()); }
+    Tree wanted() { return guest->tree(guest->own_root(0), system_base.get()); }
     void expect_told() {
-        ASSERT_GE(told.size(), 2u);
-        const u64 all = told.back().second;
+        ASSERT_GE(progress.size(), 2u);
+        const u64 all = progress.back().second;
         EXPECT_GT(all, u64{count});
-        EXPECT_EQ(told.front(), std::pair(u64{0}, all));
-        EXPECT_EQ(told.back(), std::pair(all, all));
-        EXPECT_TRUE(std::ranges::is_sorted(told));
+        EXPECT_EQ(progress.front(), std::pair(u64{0}, all));
+        EXPECT_EQ(progress.back(), std::pair(all, all));
+        EXPECT_TRUE(std::ranges::is_sorted(progress));
     }
 };
 
 TEST_F(Many, AreWritten) {
-    EXPECT_EQ(write_back(*guest, *image), "");
+    EXPECT_EQ(write_back(*guest, *system_base), "");
     EXPECT_EQ(folder.tree(), wanted());
     expect_told();
 }
@@ -510,7 +510,7 @@ TEST_F(Many, Conflicts) {
         expected[in("changed", i)] = "=host's own";
         expected[in("changed", i) + ".gpu-run-conflict-1"] = "=after " + std::to_string(i);
     }
-    std::string message = write_back(*guest, *image);
+    std::string message = write_back(*guest, *system_base);
     EXPECT_THAT(message, HasSubstr("; and 7 more"));
     std::vector<usize> places;
     for (u32 i = 0; i < count; i += 50)
@@ -528,7 +528,7 @@ TEST_F(Many, NamesThatCannotBeGiven) {
     chmod((folder / "w/d1").c_str(), 0555);
     {
         Unprivileged user(folder);
-        EXPECT_THAT(write_back(*guest, *image), HasSubstr("cannot write 'd1/changed001' in"));
+        EXPECT_THAT(write_back(*guest, *system_base), HasSubstr("cannot write 'd1/changed001' in"));
     }
     chmod((folder / "w/d1").c_str(), 0755);
     for (u32 i = 0; i < count; i++) {
@@ -551,13 +551,13 @@ TEST_F(Many, AreRecovered) {
             kill(getpid(), SIGKILL);
         });
         killer.detach();
-        write_back(*guest, *image);
+        write_back(*guest, *system_base);
         _exit(0);
     }
     int status;
     waitpid(child, &status, 0);
     Notes notes;
-    make_image(options());
+    make_system_base(options());
     EXPECT_EQ(folder.tree(), wanted());
     if (!notes.text.empty()) expect_told();
 }
@@ -568,12 +568,12 @@ TEST_F(Many, AreRecovered) {
 enum class Fate { killed, ended, unknown };
 
 // Kills it before its system call number `point`. Unknown: this system does not let us.
-Fate killed_at(u64 point, const Guest& guest, const SystemImage& image) {
+Fate killed_at(u64 point, const Guest& guest, const SystemBase& system_base) {
     pid_t child = fork();
     if (child == 0) {
         if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(2);
         raise(SIGSTOP);
-        _exit(host::write_back(guest.bytes, guest.process, image) ? 0 : 1);
+        _exit(host::write_back(guest.bytes, guest.process, system_base) ? 0 : 1);
     }
     int status;
     waitpid(child, &status, 0);
@@ -588,9 +588,9 @@ Fate killed_at(u64 point, const Guest& guest, const SystemImage& image) {
 }
 
 // Kills it after a while.
-Fate killed_after(u64 microseconds, const Guest& guest, const SystemImage& image) {
+Fate killed_after(u64 microseconds, const Guest& guest, const SystemBase& system_base) {
     pid_t child = fork();
-    if (child == 0) _exit(host::write_back(guest.bytes, guest.process, image) ? 0 : 1);
+    if (child == 0) _exit(host::write_back(guest.bytes, guest.process, system_base) ? 0 : 1);
     usleep(useconds_t(microseconds));
     kill(child, SIGKILL);
     int status;
@@ -605,7 +605,7 @@ struct Renames {
     Folder folder{fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path()};
     u32 files;
     Tree before, after;
-    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> guest;
     bool was_finished = false, was_undone = false;
 
@@ -614,8 +614,8 @@ struct Renames {
         folder.write("d/was a directory", "");
         folder.write("f", "was a file");
         before = folder.tree();
-        image = std::make_unique<SystemImage>(make_image(options_for(folder)));
-        guest = std::make_unique<Guest>(*image);
+        system_base = std::make_unique<SystemBase>(make_system_base(options_for(folder)));
+        guest = std::make_unique<Guest>(*system_base);
         for (u32 i = 0; i < files; i++)
             guest->rename("old" + std::to_string(i), "new" + std::to_string(i));
         guest->remove("d");
@@ -623,7 +623,7 @@ struct Renames {
         guest->remove("f");
         guest->add("f", guest->make(NodeKind::directory));
         guest->add("f/in", guest->file("in a directory"));
-        after = guest->tree(guest->own_root(0), image.get());
+        after = guest->tree(guest->own_root(0), system_base.get());
     }
 
     // After a kill every file has a name, and the next run makes the tree whole.
@@ -641,7 +641,7 @@ struct Renames {
         const bool has_left_some =
             torn.contains(host::staging_name) && !fs::is_empty(folder / host::staging_name);
         Notes notes;
-        make_image(options_for(folder));
+        make_system_base(options_for(folder));
         const Tree tree = folder.tree();
         ASSERT_TRUE(tree == before || tree == after) << "killed at " << point;
         if (!has_left_some) return;
@@ -655,7 +655,7 @@ TEST(Killed, AtEveryPoint) {
     Fate fate = Fate::killed;
     for (u64 point = 1; fate == Fate::killed; point++) {
         Renames renames(1);
-        fate = killed_at(point, *renames.guest, *renames.image);
+        fate = killed_at(point, *renames.guest, *renames.system_base);
         if (fate == Fate::unknown) GTEST_SKIP() << "no ptrace here";
         renames.expect_safe(point);
         has_finished |= renames.was_finished;
@@ -668,7 +668,7 @@ TEST(Killed, AmongHundreds) {
     Fate fate = Fate::killed;
     for (u64 delay = 500; fate == Fate::killed; delay += delay / 4) {
         Renames renames(400);
-        fate = killed_after(delay, *renames.guest, *renames.image);
+        fate = killed_after(delay, *renames.guest, *renames.system_base);
         renames.expect_safe(delay);
     }
 }

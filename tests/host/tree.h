@@ -17,12 +17,12 @@
 
 #include "abi/system.h"
 #include "host/harvest.h"
-#include "host/image.h"
+#include "host/system_base.h"
 
 namespace gpurun::test {
 
 namespace fs = std::filesystem;
-using host::SystemImage;
+using host::SystemBase;
 using host::SystemOptions;
 
 // What is below a directory: path, then "directory", "-> target" or the contents after a '='.
@@ -105,10 +105,10 @@ inline SystemOptions options_for(const Folder& folder, bool is_writable = true) 
     return options;
 }
 
-inline SystemImage make_image(const SystemOptions& options) {
-    Result<SystemImage> image = SystemImage::make(options);
-    if (!image) ADD_FAILURE() << image.error().message;
-    return *std::move(image);
+inline SystemBase make_system_base(const SystemOptions& options) {
+    Result<SystemBase> system_base = SystemBase::make(options);
+    if (!system_base) ADD_FAILURE() << system_base.error().message;
+    return *std::move(system_base);
 }
 
 inline std::vector<u8> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
@@ -165,13 +165,13 @@ struct Memory {
         }
         return at;
     }
-    std::string content(Handle file, const SystemImage* image = nullptr) {
+    std::string content(Handle file, const SystemBase* system_base = nullptr) {
         Node& at = node(file);
         std::string all;
         for (u32 i = 0; i < at.content_count; i++) {
             Handle block = get<Handle>(at.content, i);
             if (!block && at.flags & node_is_cold) {
-                Result<std::vector<u8>> read = image->read_block(at.host_id, i);
+                Result<std::vector<u8>> read = system_base->read_block(at.host_id, i);
                 EXPECT_TRUE(read) << read.error().message;
                 all.append(read->begin(), read->end());
             } else {
@@ -184,19 +184,19 @@ struct Memory {
         all.resize(at.size);
         return all;
     }
-    Tree tree(Handle directory, const SystemImage* image, const std::string& prefix = "") {
+    Tree tree(Handle directory, const SystemBase* system_base, const std::string& prefix = "") {
         Tree all;
         for (u32 i = 0; i < node(directory).content_count; i++) {
             DirEntry at = entry(directory, i);
             if (!at.node) continue;
             std::string path = prefix + name(at);
             Node& found = node(at.node);
-            if (found.kind == NodeKind::file) all[path] = "=" + content(at.node, image);
+            if (found.kind == NodeKind::file) all[path] = "=" + content(at.node, system_base);
             if (found.kind == NodeKind::symlink)
                 all[path] = "-> " + text(u64{found.content} << handle_shift, found.size);
             if (found.kind == NodeKind::directory) {
                 all[path] = "directory";
-                all.merge(tree(at.node, image, path + "/"));
+                all.merge(tree(at.node, system_base, path + "/"));
             }
         }
         return all;
@@ -207,9 +207,9 @@ struct Memory {
 struct Guest : Memory {
     Handle process;
 
-    explicit Guest(const SystemImage& image) {
-        bytes.assign(image.bytes().begin(), image.bytes().end());
-        bytes.resize(image.base_end());
+    explicit Guest(const SystemBase& system_base) {
+        bytes.assign(system_base.bytes().begin(), system_base.bytes().end());
+        bytes.resize(system_base.base_end());
         process = allocate(sizeof(ProcessBlock));
         Handle roots = allocate(max_preopens * sizeof(Handle));
         get<ProcessBlock>(process).roots = roots;

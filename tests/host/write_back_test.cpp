@@ -12,15 +12,15 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string write_back(const Guest& guest, const SystemImage& image) {
-    Result<void> done = host::write_back(guest.bytes, guest.process, image);
+std::string write_back(const Guest& guest, const SystemBase& system_base) {
+    Result<void> done = host::write_back(guest.bytes, guest.process, system_base);
     return done ? "" : done.error().message;
 }
 
 struct WriteBack : testing::Test {
     Folder folder;
     Tree before;
-    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> made;
 
     WriteBack() {
@@ -33,15 +33,15 @@ struct WriteBack : testing::Test {
     Guest& guest() {
         if (!made) {
             before = folder.tree();
-            image = std::make_unique<SystemImage>(make_image(options_for(folder)));
-            made = std::make_unique<Guest>(*image);
+            system_base = std::make_unique<SystemBase>(make_system_base(options_for(folder)));
+            made = std::make_unique<Guest>(*system_base);
         }
         return *made;
     }
     // The host's tree is the process's.
     void expect_same() {
-        EXPECT_EQ(write_back(guest(), *image), "");
-        EXPECT_EQ(folder.tree(), guest().tree(guest().own_root(0), image.get()));
+        EXPECT_EQ(write_back(guest(), *system_base), "");
+        EXPECT_EQ(folder.tree(), guest().tree(guest().own_root(0), system_base.get()));
     }
 };
 
@@ -112,7 +112,7 @@ TEST_F(WriteBack, ColdFiles) {
     guest().node(own).flags |= node_is_changed;
     std::string e = b + a;
     std::fill_n(e.begin() + file_block, file_block, '\0');
-    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(write_back(guest(), *system_base), "");
     EXPECT_EQ(read_file(folder / "a"), b);
     EXPECT_EQ(read_file(folder / "b"), a);
     EXPECT_EQ(read_file(folder / "new/c"), a + b);
@@ -125,7 +125,7 @@ TEST_F(WriteBack, HolesStayHoles) {
     Handle file = guest().file("x");
     guest().node(file).size = u64{1} << 36;
     guest().add("holes", file);
-    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(write_back(guest(), *system_base), "");
     struct stat info;
     ASSERT_EQ(stat((folder / "holes").c_str(), &info), 0);
     EXPECT_EQ(info.st_size, off_t{1} << 36);
@@ -140,7 +140,7 @@ TEST_F(WriteBack, HolesOfColdFilesStayHoles) {
     Handle own = guest().own("sparse");
     EXPECT_TRUE(guest().node(own).flags & node_is_deep);
     guest().node(own).flags |= node_is_changed;
-    EXPECT_EQ(write_back(guest(), *image), "");
+    EXPECT_EQ(write_back(guest(), *system_base), "");
     std::string expected = "start";
     expected.resize(size);
     EXPECT_TRUE(read_file(folder / "sparse") == expected);
@@ -160,7 +160,7 @@ TEST_F(WriteBack, Modes) {
 
 TEST_F(WriteBack, ReadOnlyMount) {
     before = folder.tree();
-    SystemImage locked = make_image(options_for(folder, false));
+    SystemBase locked = make_system_base(options_for(folder, false));
     Guest process(locked);
     process.change("file", "new");
     process.remove("d");
@@ -179,7 +179,7 @@ TEST_F(WriteBack, OtherThingsOfTheHost) {
     fs::remove_all(folder / "d/inner");
     folder.write("d/inner", "a file");
     folder.write("dir", "a file");
-    std::string error = write_back(guest(), *image);
+    std::string error = write_back(guest(), *system_base);
     EXPECT_THAT(error, HasSubstr("'" + folder.path().string() + "'"));
     EXPECT_THAT(error, HasSubstr("'dir' in"));
     EXPECT_THAT(error, HasSubstr("'d/inner' in"));
@@ -202,7 +202,7 @@ TEST_F(WriteBack, DiskFull) {
     limit.rlim_cur = 50'000;
     auto* old_handler = signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
-    std::string error = write_back(guest(), *image);
+    std::string error = write_back(guest(), *system_base);
     setrlimit(RLIMIT_FSIZE, &old_limit);
     signal(SIGXFSZ, old_handler);
     EXPECT_THAT(error, HasSubstr("cannot write 'file' in"));
@@ -223,7 +223,7 @@ TEST_F(WriteBack, NoPermission) {
     std::string error;
     {
         Unprivileged unprivileged(folder);
-        error = write_back(guest(), *image);
+        error = write_back(guest(), *system_base);
     }
     EXPECT_THAT(error, HasSubstr("cannot write 'inner/x' in '" + (folder / "d").string()));
     EXPECT_THAT(error, HasSubstr("permission denied"));
@@ -238,7 +238,7 @@ TEST_F(WriteBack, DirectoryInTheWay) {
     guest().change("file", "new");
     fs::remove(folder / "file");
     folder.make_directory("file");
-    std::string error = write_back(guest(), *image);
+    std::string error = write_back(guest(), *system_base);
     EXPECT_THAT(error, HasSubstr("'file.gpu-run-conflict-1'"));
     EXPECT_TRUE(fs::is_directory(folder / "file"));
     EXPECT_EQ(read_file(folder / "file.gpu-run-conflict-1"), "new");
@@ -255,14 +255,14 @@ TEST_F(WriteBack, NotThroughLinksOfTheHost) {
     guest().add("d/dir", guest().make(NodeKind::directory));
     fs::remove_all(folder / "d");
     folder.link("d", outside.path().string());
-    EXPECT_NE(write_back(guest(), *image), "");
+    EXPECT_NE(write_back(guest(), *system_base), "");
     EXPECT_EQ(outside.tree(), outside_before);
 
     // Removals neither.
     fs::remove(folder / "d");
     folder.write("d/y", "");
     folder.write("d/inner/x", "");
-    SystemImage again = make_image(options_for(folder));
+    SystemBase again = make_system_base(options_for(folder));
     Guest process(again);
     process.remove("d");
     fs::remove_all(folder / "d");
@@ -277,7 +277,7 @@ TEST_F(WriteBack, LinkInPlaceOfFile) {
     guest().change("file", "new");
     fs::remove(folder / "file");
     folder.link("file", (outside / "target").string());
-    EXPECT_THAT(write_back(guest(), *image), HasSubstr("'file.gpu-run-conflict-1'"));
+    EXPECT_THAT(write_back(guest(), *system_base), HasSubstr("'file.gpu-run-conflict-1'"));
     EXPECT_EQ(read_file(outside / "target"), "outside");
     EXPECT_TRUE(fs::is_symlink(folder / "file"));
     EXPECT_EQ(read_file(folder / "file.gpu-run-conflict-1"), "new");
@@ -286,9 +286,9 @@ TEST_F(WriteBack, LinkInPlaceOfFile) {
 TEST_F(WriteBack, LinksThatLeadOut) {
     const char* refused[] = {"/etc/passwd", "..", "../x", "d/../../x", "./..//x", "d/../x"};
     for (const char* text : refused) {
-        Guest process(*(guest(), image));
+        Guest process(*(guest(), system_base));
         process.add("out", process.symlink(text));
-        EXPECT_THAT(write_back(process, *image), HasSubstr("leads out")) << text;
+        EXPECT_THAT(write_back(process, *system_base), HasSubstr("leads out")) << text;
         EXPECT_EQ(folder.tree(), before);
     }
     guest().add("d/in", guest().symlink("../file"));
@@ -312,7 +312,7 @@ TEST_F(Store, ChangedFiles) {
     guest().rename("other", "d/other");
     guest().add("empty", guest().make(NodeKind::directory));
     std::string path = (out / "a/7").string();
-    Result<void> stored = host::store(guest().bytes, guest().process, *image, path);
+    Result<void> stored = host::store(guest().bytes, guest().process, *system_base, path);
     EXPECT_TRUE(stored);
     EXPECT_EQ(out.tree(), (Tree{{"a", "directory"},
                                 {"a/7", "directory"},
@@ -323,13 +323,13 @@ TEST_F(Store, ChangedFiles) {
                                 {"a/7/empty", "directory"}}));
     EXPECT_EQ(folder.tree(), before);
     // The same once more, over what is there.
-    EXPECT_TRUE(host::store(guest().bytes, guest().process, *image, path));
+    EXPECT_TRUE(host::store(guest().bytes, guest().process, *system_base, path));
 }
 
 TEST_F(Store, NothingMakesNoFolder) {
     Folder out;
     guest().remove("file");
-    EXPECT_TRUE(host::store(guest().bytes, guest().process, *image, (out / "7").string()));
+    EXPECT_TRUE(host::store(guest().bytes, guest().process, *system_base, (out / "7").string()));
     EXPECT_TRUE(out.tree().empty());
 }
 
@@ -338,7 +338,7 @@ TEST_F(Store, SeveralPreopens) {
     SystemOptions options = options_for(folder, false);
     for (const char* path : {"/data/x", "data_x", "..", "."})
         options.mounts.push_back({folder.path().string(), path, true});
-    SystemImage many = make_image(options);
+    SystemBase many = make_system_base(options);
     Guest process(many);
     for (u32 i = 0; i < 5; i++) process.add("f", process.file(std::to_string(i)), i);
     EXPECT_TRUE(host::store(process.bytes, process.process, many, out.path().string()));
@@ -354,7 +354,7 @@ TEST_F(Store, SeveralPreopens) {
 TEST_F(Store, FolderThatCannotBe) {
     guest().add("f", guest().file("f"));
     Result<void> stored =
-        host::store(guest().bytes, guest().process, *image, (folder / "file/x").string());
+        host::store(guest().bytes, guest().process, *system_base, (folder / "file/x").string());
     ASSERT_FALSE(stored);
     EXPECT_THAT(stored.error().message, HasSubstr("file/x': not a directory"));
 }

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 struct WriteThrough : testing::Test {
     Folder folder;
-    std::unique_ptr<SystemImage> image;
+    std::unique_ptr<SystemBase> system_base;
     std::unique_ptr<Guest> made;
 
     WriteThrough() {
@@ -23,8 +23,8 @@ struct WriteThrough : testing::Test {
     }
     Guest& guest() {
         if (!made) {
-            image = std::make_unique<SystemImage>(make_image(options_for(folder)));
-            made = std::make_unique<Guest>(*image);
+            system_base = std::make_unique<SystemBase>(make_system_base(options_for(folder)));
+            made = std::make_unique<Guest>(*system_base);
         }
         return *made;
     }
@@ -38,17 +38,17 @@ struct WriteThrough : testing::Test {
                             std::min<u64>(to.size(), made->bytes.size() - offset));
             return {};
         };
-        Result<void> done = host::write_through(read, 256 << 20, made->process, node, *image);
+        Result<void> done = host::write_through(read, 256 << 20, made->process, node, *system_base);
         if (done) made->node(node).flags &= ~node_is_changed;
         return done ? "" : done.error().message;
     }
     std::string write_back() {
-        Result<void> done = host::write_back(made->bytes, made->process, *image);
+        Result<void> done = host::write_back(made->bytes, made->process, *system_base);
         return done ? "" : done.error().message;
     }
     void expect_same() {
         EXPECT_EQ(write_back(), "");
-        EXPECT_EQ(folder.tree(), made->tree(made->own_root(0), image.get()));
+        EXPECT_EQ(folder.tree(), made->tree(made->own_root(0), system_base.get()));
     }
 };
 
@@ -139,7 +139,7 @@ TEST_F(WriteThrough, ColdFile) {
     EXPECT_EQ(sync("cold"), "");
     EXPECT_TRUE(read_file(folder / "cold") == before.substr(0, host::cold_size));
     Result<std::vector<u8>> late =
-        image->read_block(guest().node(guest().lookup("cold")).host_id, 1000);
+        system_base->read_block(guest().node(guest().lookup("cold")).host_id, 1000);
     ASSERT_TRUE(late);
     EXPECT_TRUE(std::string(late->begin(), late->end()) ==
                 before.substr(1000 * file_block, file_block));
@@ -148,7 +148,8 @@ TEST_F(WriteThrough, ColdFile) {
 TEST_F(WriteThrough, MemoryThatCannotBeRead) {
     guest().change("log", "guest");
     auto read = [](u64, std::span<u8>) -> Result<void> { return Error{"cannot"}; };
-    EXPECT_FALSE(host::write_through(read, 1 << 20, made->process, guest().own("log"), *image));
+    EXPECT_FALSE(
+        host::write_through(read, 1 << 20, made->process, guest().own("log"), *system_base));
     EXPECT_EQ(read_file(folder / "log"), "first\n");
 }
 

@@ -63,14 +63,14 @@ private:
 u64 address(const void* at) { return reinterpret_cast<u64>(at); }
 
 // A machine whose warps are one thread of the host: all of them take turns there.
-class LanesMachine final : public device::Machine {
+class LanesMachineRunner final : public device::MachineRunner {
 public:
-    LanesMachine(u8* system, u8* pages, const WarpOptions& options, u64 park_ns)
+    LanesMachineRunner(u8* system, u8* pages, const WarpOptions& options, u64 park_ns)
         : warps_(options), is_narrow_(options.lanes == 4), park_ns_(park_ns) {
         current = this;
         inner_ = device::make_cpu_machine(system, pages, 1, run);
     }
-    ~LanesMachine() override {
+    ~LanesMachineRunner() override {
         inner_.reset();
         current = nullptr;
     }
@@ -106,15 +106,15 @@ private:
             &copy);
     }
 
-    static LanesMachine* current;  // one at a time
+    static LanesMachineRunner* current;  // one at a time
     Warps warps_;
     const bool is_narrow_;
     const u64 park_ns_;
     std::string problem_;                      // written before the launch ends
     std::deque<std::vector<u32>> no_entries_;  // of programs: their places stay
-    std::unique_ptr<device::Machine> inner_;
+    std::unique_ptr<device::MachineRunner> inner_;
 };
-LanesMachine* LanesMachine::current = nullptr;
+LanesMachineRunner* LanesMachineRunner::current = nullptr;
 
 }  // namespace
 
@@ -141,16 +141,16 @@ Result<std::shared_ptr<const device::NativeCode>> LanesDevice::load_native(
     return TRY(device::open_device("cpu"))->load_native(image, target);
 }
 
-Result<std::unique_ptr<device::Machine>> LanesDevice::make_machine(device::SystemMemory& system,
-                                                                   device::SystemMemory& pages) {
+Result<std::unique_ptr<device::MachineRunner>> LanesDevice::make_machine(
+    device::SystemMemory& system, device::SystemMemory& pages) {
     WarpOptions options;
     options.warps = warps_;
     options.lanes = lanes_;
     options.seed = seed_;
     options.most_turns = 2'000'000'000;
-    return std::unique_ptr<device::Machine>(new LanesMachine(static_cast<LanesSystem&>(system).at(),
-                                                             static_cast<LanesSystem&>(pages).at(),
-                                                             options, park_ns_));
+    return std::unique_ptr<device::MachineRunner>(
+        new LanesMachineRunner(static_cast<LanesSystem&>(system).at(),
+                               static_cast<LanesSystem&>(pages).at(), options, park_ns_));
 }
 
 Result<BurstOutcome> LanesDevice::run_burst(std::span<const Burst> parts,

@@ -49,8 +49,8 @@ public:
     Result<device::MachineShape> machine_shape() override {
         return device::MachineShape{warps_, lanes_};
     }
-    Result<std::unique_ptr<device::Machine>> make_machine(device::SystemMemory& system,
-                                                          device::SystemMemory& pages) override;
+    Result<std::unique_ptr<device::MachineRunner>> make_machine(
+        device::SystemMemory& system, device::SystemMemory& pages) override;
     Result<device::BurstOutcome> run_burst(std::span<const device::Burst> parts,
                                            const device::RunControl& control) override;
 

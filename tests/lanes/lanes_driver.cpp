@@ -26,8 +26,8 @@ namespace {
 
 using device::cuda::DevicePointer;
 using device::cuda::Driver;
+using device::cuda::DriverHandle;
 using device::cuda::FakeStream;
-using device::cuda::Handle;
 using device::cuda::Status;
 
 // ---- kernels -----------------------------------------------------------------------
@@ -79,8 +79,8 @@ const Warps::Kernel burst_kernels[] = {
     [](void* p) { gpurun_burst_deep_32(*static_cast<BurstParams*>(p)); },
     [](void* p) { gpurun_burst_deep_interleaved_32(*static_cast<BurstParams*>(p)); }};
 
-Status launch(Handle function, unsigned blocks, unsigned, unsigned, unsigned lanes, unsigned,
-              unsigned, unsigned, Handle stream, void** params, void**) {
+Status launch(DriverHandle function, unsigned blocks, unsigned, unsigned, unsigned lanes, unsigned,
+              unsigned, unsigned, DriverHandle stream, void** params, void**) {
     std::function<void()> work;
     if (*static_cast<const Kernel*>(function) == Kernel::solo) {
         work = [copy = *static_cast<const SoloParams*>(params[0])] { run_solo(copy); };
@@ -105,8 +105,8 @@ std::map<DevicePointer, usize>& allocations() {
 }
 std::mutex allocations_mutex;
 
-// Returns which kernel for bursts has this PTX; if none has, the first. Those that run machine code,
-// of which there is none here, are as those for deep stacks.
+// Returns which kernel for bursts has this PTX; if none has, the first. Those that run machine
+// code, of which there is none here, are as those for deep stacks.
 Kernel burst_kernel_of(std::string_view ptx) {
     auto is = [&](const RuntimeKernel& kernel) {
         return hash(ptx) == header_of(kernel.ptx).ptx_hash;
@@ -154,70 +154,73 @@ void fill_in_lanes(Driver& driver) {
         munmap(reinterpret_cast<void*>(pointer), found.mapped());
         return 0;
     });
-    driver.fill_bytes.set([](DevicePointer to, unsigned char value, usize bytes, Handle) -> Status {
-        void* at = reinterpret_cast<void*>(to);
-        if (value != 0 || to % 4096 != 0 || madvise(at, bytes, MADV_DONTNEED) != 0)
-            std::memset(at, value, bytes);
-        return 0;
-    });
-    driver.copy_to_host.set([](void* to, DevicePointer from, usize bytes, Handle stream) -> Status {
-        const Status status =
-            static_cast<FakeStream*>(stream)->is_idle() ? 0 : device::cuda::wait_for_all();
-        std::memcpy(to, reinterpret_cast<void*>(from), bytes);
-        return status;
-    });
+    driver.fill_bytes.set(
+        [](DevicePointer to, unsigned char value, usize bytes, DriverHandle) -> Status {
+            void* at = reinterpret_cast<void*>(to);
+            if (value != 0 || to % 4096 != 0 || madvise(at, bytes, MADV_DONTNEED) != 0)
+                std::memset(at, value, bytes);
+            return 0;
+        });
+    driver.copy_to_host.set(
+        [](void* to, DevicePointer from, usize bytes, DriverHandle stream) -> Status {
+            const Status status =
+                static_cast<FakeStream*>(stream)->is_idle() ? 0 : device::cuda::wait_for_all();
+            std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+            return status;
+        });
     // What is assembled is a word: which kernel for bursts it has, if it has one.
-    driver.module_load.set([](Handle* module, const void* cubin) -> Status {
+    driver.module_load.set([](DriverHandle* module, const void* cubin) -> Status {
         u64 word = 0;
         std::memcpy(&word, cubin, sizeof word);
         *module = new u64(word);
         return 0;
     });
-    driver.module_unload.set([](Handle module) -> Status {
+    driver.module_unload.set([](DriverHandle module) -> Status {
         delete static_cast<u64*>(module);
         return 0;
     });
-    driver.module_function.set([](Handle* function, Handle module, const char* name) -> Status {
-        const std::string_view wanted = name;
-        const auto burst = Kernel(*static_cast<const u64*>(module));
-        const Kernel kernel = wanted == "gpurun_solo"    ? Kernel::solo
-                              : wanted == "gpurun_burst" ? burst
-                                                         : Kernel::resident;
-        *function = kernel == Kernel::resident ? reinterpret_cast<Handle>(&run_resident)
-                                               : const_cast<Kernel*>(&all_kernels[u32(kernel)]);
-        return 0;
-    });
+    driver.module_function.set(
+        [](DriverHandle* function, DriverHandle module, const char* name) -> Status {
+            const std::string_view wanted = name;
+            const auto burst = Kernel(*static_cast<const u64*>(module));
+            const Kernel kernel = wanted == "gpurun_solo"    ? Kernel::solo
+                                  : wanted == "gpurun_burst" ? burst
+                                                             : Kernel::resident;
+            *function = kernel == Kernel::resident ? reinterpret_cast<DriverHandle>(&run_resident)
+                                                   : const_cast<Kernel*>(&all_kernels[u32(kernel)]);
+            return 0;
+        });
     driver.module_global.set(
-        [](DevicePointer* at, usize* size, Handle module, const char*) -> Status {
+        [](DevicePointer* at, usize* size, DriverHandle module, const char*) -> Status {
             *at = reinterpret_cast<DevicePointer>(module);
             *size = sizeof(u64);
             return 0;
         });
-    driver.function_attribute.set([](int* value, int, Handle) -> Status {
+    driver.function_attribute.set([](int* value, int, DriverHandle) -> Status {
         *value = 64;
         return 0;
     });
-    driver.occupancy.set([](int* blocks, Handle, int, usize) -> Status {
+    driver.occupancy.set([](int* blocks, DriverHandle, int, usize) -> Status {
         *blocks = 1;
         return 0;
     });
     driver.context_limit.set([](int, usize) -> Status { return 0; });
     driver.launch.set(launch);
-    driver.link_create.set([](unsigned, int*, void**, Handle* link) -> Status {
+    driver.link_create.set([](unsigned, int*, void**, DriverHandle* link) -> Status {
         *link = new u64(0);
         return 0;
     });
-    driver.link_add.set([](Handle link, int, void* ptx, usize size, const char*, unsigned, int*,
-                           void**) -> Status {
+    driver.link_add.set([](DriverHandle link, int, void* ptx, usize size, const char*, unsigned,
+                           int*, void**) -> Status {
         *static_cast<u64*>(link) = u64(burst_kernel_of({static_cast<const char*>(ptx), size - 1}));
         return 0;
     });
-    driver.link_complete.set([](Handle link, void** cubin, usize* size) -> Status {
+    driver.link_complete.set([](DriverHandle link, void** cubin, usize* size) -> Status {
         *cubin = link;
         *size = sizeof(u64);
         return 0;
     });
-    driver.link_destroy.set([](Handle link) -> Status {
+    driver.link_destroy.set([](DriverHandle link) -> Status {
         delete static_cast<u64*>(link);
         return 0;
     });

@@ -12,7 +12,7 @@ using gpurun::u32;
 using gpurun::u64;
 using gpurun::usize;
 using gpurun::device::cuda::DevicePointer;
-using gpurun::device::cuda::Handle;
+using gpurun::device::cuda::DriverHandle;
 using gpurun::device::cuda::Status;
 
 extern "C" {
@@ -34,26 +34,26 @@ Status cuMemAlloc_v2(DevicePointer* pointer, usize bytes) {
     *pointer = DevicePointer(std::malloc(bytes));
     return *pointer ? 0 : gpurun::device::cuda::out_of_memory;
 }
-Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, usize bytes, Handle) {
+Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, usize bytes, DriverHandle) {
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return 0;
 }
-Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, usize bytes, Handle) {
+Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, usize bytes, DriverHandle) {
     std::memcpy(to, reinterpret_cast<void*>(from), bytes);
     return 0;
 }
-Status cuMemsetD8Async(DevicePointer to, unsigned char value, usize bytes, Handle) {
+Status cuMemsetD8Async(DevicePointer to, unsigned char value, usize bytes, DriverHandle) {
     std::memset(reinterpret_cast<void*>(to), value, bytes);
     return 0;
 }
-Status cuModuleGetGlobal_v2(DevicePointer* pointer, usize* bytes, Handle, const char* name) {
+Status cuModuleGetGlobal_v2(DevicePointer* pointer, usize* bytes, DriverHandle, const char* name) {
     *bytes = sizeof(u64);
     *pointer = std::string(name) == "suite_arenas" ? DevicePointer(&suite_arenas)
                                                    : DevicePointer(&suite_arena_size);
     return 0;
 }
-Status cuLaunchKernel(Handle, unsigned blocks, unsigned, unsigned, unsigned lanes, unsigned,
-                      unsigned, unsigned, Handle, void** parameters, void**) {
+Status cuLaunchKernel(DriverHandle, unsigned blocks, unsigned, unsigned, unsigned lanes, unsigned,
+                      unsigned, unsigned, DriverHandle, void** parameters, void**) {
     fake_blocks = blocks, fake_lanes = lanes;
     for (fake_block = 0; fake_block < blocks; fake_block++)
         for (fake_lane = 0; fake_lane < lanes; fake_lane++)

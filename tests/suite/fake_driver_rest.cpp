@@ -4,7 +4,7 @@
 using gpurun::u32;
 using gpurun::usize;
 using gpurun::device::cuda::DevicePointer;
-using gpurun::device::cuda::Handle;
+using gpurun::device::cuda::DriverHandle;
 using gpurun::device::cuda::Status;
 
 extern "C" {

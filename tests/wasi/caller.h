@@ -13,7 +13,7 @@
 
 #include "abi/wasi.h"
 #include "base/check.h"
-#include "host/image.h"
+#include "host/system_base.h"
 #include "runtime/wasi/system.h"
 
 namespace gpurun::test {
@@ -51,15 +51,15 @@ private:
     std::unique_ptr<u8, Free> data_;
 };
 
-// System memory with an image in it.
+// System memory with a base in it.
 class System {
 public:
     explicit System(host::SystemOptions options, u64 size = 16 << 20) : arena_(size) {
         options.arena_size = arena_.size();
-        auto made = host::SystemImage::make(options);
+        auto made = host::SystemBase::make(options);
         if (!made) std::fprintf(stderr, "%s\n", made.error().message.c_str());
         CHECK(made);
-        image_ = std::make_unique<host::SystemImage>(std::move(*made));
+        base_ = std::make_unique<host::SystemBase>(std::move(*made));
         restart();
     }
 
@@ -70,8 +70,8 @@ public:
     }
     // The same, where nobody looks at memory that was never allocated.
     void restart_quickly() {
-        std::memcpy(arena_.data(), image_->bytes().data(), image_->bytes().size());
-        if (image_->cold_count() > 0)
+        std::memcpy(arena_.data(), base_->bytes().data(), base_->bytes().size());
+        if (base_->cold_count() > 0)
             header().size -= (header().size - header().base_end) / 2 / file_block * file_block;
         next_brought_ = header().size;
     }
@@ -87,12 +87,12 @@ public:
 
     u8* data() const { return arena_.data(); }
     SystemHeader& header() const { return *reinterpret_cast<SystemHeader*>(arena_.data()); }
-    const host::SystemImage& image() const { return *image_; }
+    const host::SystemBase& base() const { return *base_; }
     std::span<const u8> used() const { return {arena_.data(), usize(header().bump)}; }
 
 private:
     Bytes arena_;
-    std::unique_ptr<host::SystemImage> image_;
+    std::unique_ptr<host::SystemBase> base_;
     u64 next_brought_ = 0;
 };
 
@@ -432,7 +432,7 @@ private:
         Node* node = at<Node>(me().request_node);
         Handle* block = rt::slot_of(process_, node, me().request_at);
         if (block != nullptr && *block != 0) return;
-        auto bytes = system_.image().read_block(node->host_id, me().request_at);
+        auto bytes = system_.base().read_block(node->host_id, me().request_at);
         if (!bytes || blocks_to_bring == 0 || block == nullptr || !system_.bring(*bytes, *block)) {
             me().request_failed = 1;
             return;

@@ -311,14 +311,14 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     for (const RunOptions& job : jobs) made.push_back(TRY(make_job(job, options.timeout)));
     TRY(check_folders(jobs));
     TRY(check_report(options.report));
-    RunReport told{options.command, {}};
+    RunReport report{options.command, {}};
     if (!TRY(add_input(jobs, made, options.timeout))) {
         std::vector<u64> counts;
         for (const RunOptions& job : jobs) {
-            told.jobs.push_back({job.file, {}});
+            report.jobs.push_back({job.file, {}});
             counts.push_back(job.instances.value_or(1));
         }
-        return tell_no_input(told, counts, options.report, options.device);
+        return report_no_input(report, counts, options.report, options.device);
     }
     api::Device device = TRY(choose_device(options.device));
     Progress progress(!is_quiet());
@@ -332,26 +332,26 @@ Result<int> run(std::span<const RunOptions> jobs, const BatchOptions& options) {
     if (!ran && jobs.size() > 1) return ran.error();
     if (!ran) return Error{jobs[0].file + ": " + ran.error().to_string()};
     const std::vector<api::Result>& results = *ran;
-    told.slots = results[0].slots();
-    told.busy = results[0].lanes_busy();
-    told.is_interleaved = results[0].layout() == GPURUN_LAYOUT_INTERLEAVED;
-    told.layout_choice = results[0].layout_choice();
+    report.slots = results[0].slots();
+    report.busy = results[0].lanes_busy();
+    report.is_interleaved = results[0].layout() == GPURUN_LAYOUT_INTERLEAVED;
+    report.layout_choice = results[0].layout_choice();
     for (u32 i = 0; i < jobs.size(); i++) {
         finish_output(0);  // in order, where both outputs go to one place
         if (jobs.size() > 1) note("job " + std::to_string(i + 1) + ", " + jobs[i].file);
         const gpurun_native native = results[i].native();
-        told.jobs.push_back({jobs[i].file, {}, tier_name(jobs[i].tier, native), native});
-        int code = TRY(tell(results[i], jobs[i], told.jobs.back().endings));
+        report.jobs.push_back({jobs[i].file, {}, tier_name(jobs[i].tier, native), native});
+        int code = TRY(tell(results[i], jobs[i], report.jobs.back().endings));
         const bool is_written =
             tell_profile(jobs[i].profile, jobs[i].file, results[i].stacks(), device, false);
         if (!is_written && code == 0) code = exit_input;
-        if (told.exit_code == 0) told.exit_code = code;
+        if (report.exit_code == 0) report.exit_code = code;
     }
     if (options.stats) say_outcome(results, device);
-    for (const RunReport::Job& job : told.jobs)
+    for (const RunReport::Job& job : report.jobs)
         if (options.stats) say_tier(job.file, job.tier, job.native);
-    told.exit_code = finish_output(told.exit_code);
-    return finish_report(options.report, told, device);
+    report.exit_code = finish_output(report.exit_code);
+    return finish_report(options.report, report, device);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // gpu-run cache: lists what is kept of machine code and kernels, or clears it.
-#include "image/cache.h"
+#include "cache/cache.h"
 
 #include <algorithm>
 #include <ctime>
@@ -23,14 +23,14 @@ std::string age(s64 since) {
 }  // namespace
 
 int show_cache(bool is_cleared, std::optional<uint64_t> limit) {
-    const image::Cache cache(image::Cache::default_folder());
+    const cache::Cache cache(cache::Cache::default_folder());
     if (cache.folder().empty()) return input_error("nothing is kept: $GPURUN_CACHE is empty");
     if (limit && !cache.set_limit(*limit))
         return input_error(cache.folder() + ": the limit cannot be written");
     if (is_cleared) cache.trim(0);
     u64 bytes = 0;
-    const std::vector<image::Cache::Entry> entries = cache.entries();
-    for (const image::Cache::Entry& entry : entries) {
+    const std::vector<cache::Cache::Entry> entries = cache.entries();
+    for (const cache::Cache::Entry& entry : entries) {
         print(entry.name + "  " + entry.kind + "  " + std::to_string(entry.bytes) +
               " bytes, used " + age(entry.used) + " ago" +
               (entry.label.empty() ? "" : "  " + entry.label) + "\n");

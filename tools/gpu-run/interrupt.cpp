@@ -99,13 +99,13 @@ void leave_unnamed_files() {
     if (has_some && fork() == 0) hold_unnamed_files(parent, most);
 }
 
-HeldSignals::HeldSignals() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (int number : watched) sigaddset(&held, number);
-    pthread_sigmask(SIG_BLOCK, &held, &before_);
+BlockedSignals::BlockedSignals() {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (int number : watched) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
 }
-HeldSignals::~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 const std::atomic<bool>& interrupt_flag() { return interrupted; }
 const gpurun_stop* interrupt_stop() { return stop; }

@@ -40,12 +40,12 @@ inline constexpr size_t patient_piece = 1 << 20;
 // The system takes long to free gigabytes of them, and nobody should have to wait for that.
 void leave_unnamed_files();
 // Keeps these signals from threads that are started while it is there.
-class HeldSignals {
+class BlockedSignals {
 public:
-    HeldSignals();
-    HeldSignals(const HeldSignals&) = delete;
-    HeldSignals& operator=(const HeldSignals&) = delete;
-    ~HeldSignals();
+    BlockedSignals();
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+    ~BlockedSignals();
 
 private:
     sigset_t before_;

@@ -70,7 +70,7 @@ Result<Journal> Journal::open(const std::string& path, const std::string& head, 
     if (ftruncate(journal.file_, end) != 0 || lseek(journal.file_, end, SEEK_SET) < 0)
         return error(path);
     if (end == 0) journal.noted_ = line;
-    TRY(journal.settle());
+    TRY(journal.flush());
     return journal;
 }
 
@@ -136,7 +136,7 @@ void Journal::note_failed(const std::string& name, const std::string& why) {
     noted_.append(escaped(why)) += '\n';
 }
 
-Result<void> Journal::settle() {
+Result<void> Journal::flush() {
     usize done = 0;
     while (done < noted_.size()) {
         ssize_t count = write(file_, noted_.data() + done, noted_.size() - done);

@@ -31,7 +31,7 @@ public:
     void note_module(std::string_view mark);
     void note_failed(const std::string& name, const std::string& why);
     // Writes what was noted.
-    Result<void> settle();
+    Result<void> flush();
 
 private:
     Journal(std::string path, int file) : path_(std::move(path)), file_(file) {}

@@ -92,7 +92,7 @@ public:
             JoinGuard guard(threads);
             const Closer closer{*this};
             {
-                const HeldSignals held;  // they are for this thread; the others are told
+                const BlockedSignals blocked;  // they are for this thread; the others are told
                 for (void (Map::*work)() : {&Map::read, &Map::write})
                     threads.push_back(TRY(start_thread("of the map", [this, work] {
                         Result<void> worked = guarded([&]() -> Result<void> {
@@ -278,9 +278,9 @@ private:
         while (std::optional<Ran> ran = ran_.take()) {
             Result<void> written = put(*ran);
             // Whatever came before a failure is kept.
-            Result<void> settled = results_.settle();
-            if (!written || !settled) {
-                fail(!written ? written.error() : settled.error());
+            Result<void> flushed = results_.flush();
+            if (!written || !flushed) {
+                fail(!written ? written.error() : flushed.error());
                 is_over_ = true;
                 stop_runs();  // nobody would get what they do
                 break;

@@ -93,7 +93,7 @@ public:
     // In the order of the inputs; of those that are not unfinished.
     virtual Result<void> put(const Input& input, const Ending& ending) = 0;
     // What was put stays, whatever happens next.
-    virtual Result<void> settle() = 0;
+    virtual Result<void> flush() = 0;
     virtual std::optional<Done> find_done(const std::string& name) const = 0;
     // For people: where all failures are listed; empty: nowhere.
     virtual std::string failure_list() const = 0;

@@ -29,7 +29,7 @@ public:
         if (!print(ending.output())) return Error{""};  // finish_output says why
         return {};
     }
-    Result<void> settle() override {
+    Result<void> flush() override {
         if (finish_output(0) != 0) return Error{""};
         return {};
     }
@@ -64,7 +64,7 @@ public:
         return {};
     }
 
-    Result<void> settle() override { return journal_.settle(); }
+    Result<void> flush() override { return journal_.flush(); }
 
     std::optional<Done> find_done(const std::string& name) const override {
         const std::optional<std::string_view> mark = journal_.mark_of(name);

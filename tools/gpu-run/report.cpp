@@ -278,16 +278,16 @@ Result<void> write_report(const std::string& path, const RunReport& report,
     return write_file("--report ", path, to_json(report, device));
 }
 
-Result<int> tell_no_input(RunReport& told, const std::vector<u64>& processes,
-                          const std::string& path, const std::string& device) {
+Result<int> report_no_input(RunReport& report, const std::vector<u64>& processes,
+                            const std::string& path, const std::string& device) {
     say(was_interrupted()
             ? interruption() + " before standard input had ended"
             : "timeout: standard input did not end within the time limit; --timeout raises it",
         Tone::bad);
-    for (usize i = 0; i < processes.size(); i++) told.jobs[i].endings.add_stopped(processes[i]);
-    told.exit_code = was_interrupted() ? interrupted_code() : exit_timeout;
-    if (path.empty()) return told.exit_code;
-    return finish_report(path, told, TRY(choose_device(device)));
+    for (usize i = 0; i < processes.size(); i++) report.jobs[i].endings.add_stopped(processes[i]);
+    report.exit_code = was_interrupted() ? interrupted_code() : exit_timeout;
+    if (path.empty()) return report.exit_code;
+    return finish_report(path, report, TRY(choose_device(device)));
 }
 
 int finish_report(const std::string& path, const RunReport& report, const api::Device& device) {

@@ -57,13 +57,12 @@ std::string tier_name(const std::string& asked, const gpurun_native& native);
 void say_tier(const std::string& file, const std::string& tier, const gpurun_native& native);
 
 // --stats: how memories of many processes lay on a GPU, and why, on standard error.
-void say_layout(const api::Device& device, bool is_interleaved,
-                const gpurun_layout_choice& choice);
+void say_layout(const api::Device& device, bool is_interleaved, const gpurun_layout_choice& choice);
 
 // Tells and reports a run of so many processes for each job that did not begin, because standard
 // input had not ended when it was stopped. Returns the exit code.
-Result<int> tell_no_input(RunReport& told, const std::vector<u64>& processes,
-                          const std::string& path, const std::string& device);
+Result<int> report_no_input(RunReport& report, const std::vector<u64>& processes,
+                            const std::string& path, const std::string& device);
 
 // Before the work, so that it is not for nothing: can it be written?
 Result<void> check_report(const std::string& path);

@@ -269,11 +269,12 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     TRY(check_report(options.report));
     if (!options.profile.empty()) TRY(check_profile(options.profile));
     watch_interrupt();
-    RunReport told{"run", {{options.file, {}}}};
+    RunReport report{"run", {{options.file, {}}}};
     std::vector<api::Config> configs;
     if (options.instances) {
         std::optional<std::vector<api::Config>> made = TRY(many_configs(options, module));
-        if (!made) return tell_no_input(told, {*options.instances}, options.report, options.device);
+        if (!made)
+            return report_no_input(report, {*options.instances}, options.report, options.device);
         configs = std::move(*made);
         config.processes(*options.instances);
     }
@@ -309,9 +310,9 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         observed = machine.observe();
         processes.take_rest(machine);
         if (was_interrupted()) leave_unnamed_files();
-        told.machine = machine.stats();
-        if (told.machine->lane_seconds > 0)
-            told.busy = told.machine->busy_lane_seconds / told.machine->lane_seconds;
+        report.machine = machine.stats();
+        if (report.machine->lane_seconds > 0)
+            report.busy = report.machine->busy_lane_seconds / report.machine->lane_seconds;
     });
     const bool is_all_written = !observed || tell_observed(options, *observed, device);
     if (options.stats) say_phases(device);
@@ -328,7 +329,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     else if (!ran)
         problem = ran.error();
 
-    Endings& endings = told.jobs[0].endings;
+    Endings& endings = report.jobs[0].endings;
     bool is_told = false;       // an ending that says what the problem is
     bool is_stop_told = false;  // with where the process was
     std::vector<api::Process> ended;
@@ -339,12 +340,12 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     }
     for (const api::Process& process : ended) is_told |= process.ending() == GPURUN_FAILED;
     if (options.instances) {
-        told.exit_code = tell_programs(ended, options, endings);
+        report.exit_code = tell_programs(ended, options, endings);
     } else if (!ended.empty()) {
         endings.add(ended[0]);
         is_stop_told = outcome != Outcome::ended && is_stopped(ended[0]);
         if (outcome == Outcome::ended || is_stop_told)
-            told.exit_code = say_ending(ended[0], options);
+            report.exit_code = say_ending(ended[0], options);
     }
     if (outcome != Outcome::ended) endings.add_stopped(processes.not_begun());
     if (outcome != Outcome::ended && !is_stop_told) {
@@ -353,16 +354,16 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
             text += " (" + std::to_string(processes.ended()) + " of " +
                     std::to_string(*options.instances) + " had ended)";
         say(text, Tone::bad);
-        told.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
+        report.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
     }
     if (problem && !is_told) say(options.file + ": " + problem->message, Tone::bad);
     // The process may have ended before its output was taken.
     const bool is_closed = observed && !observed->output_problem().empty();
-    if (is_closed && outcome == Outcome::ended) told.exit_code = exit_closed_pipe;
-    if (problem && (is_closed || told.exit_code == 0)) told.exit_code = exit_input;
-    if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
-    told.exit_code = finish_output(told.exit_code);
-    return finish_report(options.report, told, device);
+    if (is_closed && outcome == Outcome::ended) report.exit_code = exit_closed_pipe;
+    if (problem && (is_closed || report.exit_code == 0)) report.exit_code = exit_input;
+    if (!is_all_written && report.exit_code == 0) report.exit_code = exit_input;
+    report.exit_code = finish_output(report.exit_code);
+    return finish_report(options.report, report, device);
 }
 
 }  // namespace gpurun::tool

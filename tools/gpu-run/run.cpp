@@ -113,16 +113,16 @@ Result<int> run(const RunOptions& options) {
     if (!dump.empty()) say("--dump " + dump, Tone::bad);
     bool is_all_written = files.empty() && dump.empty();
     is_all_written &= tell_profile(options.profile, options.file, ran->stacks(), device, true);
-    RunReport told{"run", {{options.file, {}}}};
-    told.jobs[0].native = ran->native();
-    told.jobs[0].tier = tier_name(options.tier, told.jobs[0].native);
+    RunReport report{"run", {{options.file, {}}}};
+    report.jobs[0].native = ran->native();
+    report.jobs[0].tier = tier_name(options.tier, report.jobs[0].native);
     if (options.stats) say_phases(device);
-    if (options.stats) say_tier(options.file, told.jobs[0].tier, told.jobs[0].native);
-    told.jobs[0].endings.add(process);
-    told.exit_code = say_ending(process, options);
-    if (!is_all_written && told.exit_code == 0) told.exit_code = exit_input;
-    told.exit_code = finish_output(told.exit_code);
-    return finish_report(options.report, told, device);
+    if (options.stats) say_tier(options.file, report.jobs[0].tier, report.jobs[0].native);
+    report.jobs[0].endings.add(process);
+    report.exit_code = say_ending(process, options);
+    if (!is_all_written && report.exit_code == 0) report.exit_code = exit_input;
+    report.exit_code = finish_output(report.exit_code);
+    return finish_report(options.report, report, device);
 }
 
 }  // namespace

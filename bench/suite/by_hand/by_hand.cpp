@@ -40,7 +40,7 @@ Result<std::string> read_file(const std::string& path) {
 // Calls a function of the driver and returns its failure, which its name explains.
 #define CALL(name, ...) TRY(driver.check(driver.name(__VA_ARGS__), #name))
 
-Result<void> set_global(const cuda::Driver& driver, cuda::Handle module, const char* name,
+Result<void> set_global(const cuda::Driver& driver, cuda::DriverHandle module, const char* name,
                         u64 value) {
     cuda::DevicePointer at = 0;
     usize size = 0;
@@ -55,7 +55,7 @@ Result<void> run(const Options& options) {
     const cuda::Driver& driver = *TRY(cuda::open_driver());
     const std::string code = TRY(read_file(options.file));
     int device = 0, registers = 0, local = 0;
-    cuda::Handle context = nullptr, module = nullptr, function = nullptr;
+    cuda::DriverHandle context = nullptr, module = nullptr, function = nullptr;
     CALL(device_get, &device, 0);
     CALL(context_retain, &context, device);
     CALL(context_set, context);

@@ -18,7 +18,7 @@ namespace {
 
 using burst::SlotLayout;
 
-constexpr std::chrono::microseconds sample_every(500);  // of a worker's time
+constexpr std::chrono::microseconds sample_every(500);  // of a thread's time
 constexpr u32 sampled_share = 16;  // of a quantum, so that processes are seen that end soon
 
 // The machine code of a burst: there from the beginning, or from some moment on.
@@ -34,7 +34,7 @@ public:
         for (const NativePart& part : burst.native) room_.table().add(part);
     }
     const CpuNativeTable& now() const { return room_.table(); }
-    // By any worker, in turn with the processes. `position` is where one of its own is, or 0.
+    // By any thread, in turn with the processes. `position` is where one of its own is, or 0.
     void look_for_more(u32 position) {
         if (!is_late_.load(std::memory_order_relaxed)) return;
         std::unique_lock lock(mutex_, std::try_to_lock);
@@ -198,7 +198,7 @@ private:
     bool used_ = false;
 };
 
-// What the workers of a burst share beside the processes.
+// What the threads of a burst share beside the processes.
 struct Together {
     std::mutex host;  // what the host does to system memory is not for several at once
     std::atomic<bool> has_failed = false;  // one of them
@@ -208,11 +208,11 @@ struct Together {
 
 // What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
 // slot of its own, so that none keeps the others from their turn.
-class Worker {
+class BurstThread {
 public:
-    Worker(const Burst& burst, const SlotLayout& layout, BurstNative& native,
-           std::atomic<u32>& next, BurstResults& results, const RunControl& control,
-           Together& together)
+    BurstThread(const Burst& burst, const SlotLayout& layout, BurstNative& native,
+                std::atomic<u32>& next, BurstResults& results, const RunControl& control,
+                Together& together)
         : burst_(burst),
           layout_(layout),
           native_(native),
@@ -359,12 +359,13 @@ Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 
     const SlotLayout layout = burst::lay_out(part);
     const std::unique_ptr<BurstNative> native = TRY(BurstNative::make(part));
     std::atomic<u32> next = part.first;
-    u32 workers = std::min(part.processes, cores);
+    u32 threads = std::min(part.processes, cores);
     Result<void> outcome;
     std::mutex outcome_mutex;
-    share_work(workers, [&](u32) {
-        Result<void> worked = guarded(
-            [&] { return Worker(part, layout, *native, next, results, control, together).work(); });
+    share_work(threads, [&](u32) {
+        Result<void> worked = guarded([&] {
+            return BurstThread(part, layout, *native, next, results, control, together).work();
+        });
         if (worked) return;
         together.has_failed = true;
         std::lock_guard lock(outcome_mutex);

@@ -44,8 +44,8 @@ public:
     Result<MachineShape> machine_shape() override {
         return MachineShape{first_worker + std::max(2u, info_.lanes), 1};
     }
-    Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
-                                                  SystemMemory& pages) override {
+    Result<std::unique_ptr<MachineRunner>> make_machine(SystemMemory& system,
+                                                        SystemMemory& pages) override {
         MachineShape shape = TRY(machine_shape());
         return make_cpu_machine(system_at(&system), system_at(&pages), shape.warps,
                                 rt::run_machine);

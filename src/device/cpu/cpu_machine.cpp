@@ -17,9 +17,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-class CpuMachine final : public Machine {
+class CpuMachineRunner final : public MachineRunner {
 public:
-    CpuMachine(u8* system, u8* pages, u32 warps, RunWarp* run)
+    CpuMachineRunner(u8* system, u8* pages, u32 warps, RunWarp* run)
         : mailbox_(std::make_unique<PagedMailbox>()),
           params_{reinterpret_cast<u64>(system),
                   reinterpret_cast<u64>(pages),
@@ -30,7 +30,7 @@ public:
           warps_(warps),
           run_(run) {}
 
-    ~CpuMachine() override { __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE); }
+    ~CpuMachineRunner() override { __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE); }
 
     Mailbox& mailbox() override { return *mailbox_; }
 
@@ -156,8 +156,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Machine> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run) {
-    return std::make_unique<CpuMachine>(system, pages, warps, run);
+std::unique_ptr<MachineRunner> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run) {
+    return std::make_unique<CpuMachineRunner>(system, pages, warps, run);
 }
 
 }  // namespace gpurun::device

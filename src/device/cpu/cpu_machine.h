@@ -9,6 +9,6 @@ namespace gpurun::device {
 // instead of it.
 using RunWarp = void(const MachineParams& params, u32 warp, u8* stack_limit);
 
-std::unique_ptr<Machine> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run);
+std::unique_ptr<MachineRunner> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run);
 
 }  // namespace gpurun::device

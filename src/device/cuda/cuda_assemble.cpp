@@ -1,7 +1,7 @@
 // PTX to machine code, by the driver's assembler. No device has to be open for it.
 #include "base/format.h"
+#include "cache/cache.h"
 #include "device/cuda/cuda_device.h"
-#include "image/cache.h"
 
 namespace gpurun::device {
 
@@ -58,32 +58,31 @@ Assemblies::Turn::~Turn() {
 namespace {
 
 Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::string_view> ptx,
-                                     u32 max_registers, How how) {
+                                     u32 max_registers, AssembleOptions options) {
     constexpr int jit_max_registers = 0, jit_log = 5, jit_log_size = 6, jit_level = 7,
                   jit_target = 9, jit_split_compile = 33;
     char log[4096] = {};
-    std::vector<int> options;
+    std::vector<int> names;
     std::vector<void*> values;
     auto set = [&](int option, usize value) {
-        options.push_back(option);
+        names.push_back(option);
         values.push_back(reinterpret_cast<void*>(value));
     };
     set(jit_max_registers, max_registers);
     set(jit_log, reinterpret_cast<usize>(log));
     set(jit_log_size, sizeof log - 1);
-    set(jit_level, how.is_optimised ? 4 : 0);
-    if (how.capability != 0) set(jit_target, how.capability);
+    set(jit_level, options.is_optimised ? 4 : 0);
+    if (options.capability != 0) set(jit_target, options.capability);
     // The option to compile in parallel pieces came with driver 12.0; 0: as many as there are
     // cores, 1: one after another.
-    if (driver.version >= 12000) set(jit_split_compile, how.is_alone ? 0 : 1);
-    Handle link = nullptr;
-    TRY(driver.check(
-        driver.link_create(unsigned(options.size()), options.data(), values.data(), &link),
-        "starting the assembler"));
+    if (driver.version >= 12000) set(jit_split_compile, options.is_alone ? 0 : 1);
+    DriverHandle link = nullptr;
+    TRY(driver.check(driver.link_create(unsigned(names.size()), names.data(), values.data(), &link),
+                     "starting the assembler"));
     // Memory may run out below.
     struct Ended {
         const Driver& driver;
-        Handle link;
+        DriverHandle link;
         ~Ended() { driver.link_destroy(link); }
     } ended{driver, link};
     constexpr int input_ptx = 1;
@@ -93,12 +92,12 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
         status = driver.link_add(link, input_ptx, const_cast<char*>(text.data()), text.size() + 1,
                                  "ptx", 0, nullptr, nullptr);
     }
-    void* image = nullptr;
+    void* linked = nullptr;
     usize size = 0;
-    if (status == 0) status = driver.link_complete(link, &image, &size);
+    if (status == 0) status = driver.link_complete(link, &linked, &size);
     std::vector<u8> cubin;
     if (status == 0) {
-        const u8* bytes = static_cast<const u8*>(image);
+        const u8* bytes = static_cast<const u8*>(linked);
         cubin.assign(bytes, bytes + size);
     }
     if (status != 0) {
@@ -113,12 +112,12 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
 // in memory where there is none.
 template <class Make>
 Result<std::vector<u8>> make_once(const Chip& chip, const std::string& id, u32 max_registers,
-                                  How how, Make make) {
-    const image::Cache cache(image::Cache::default_folder());
-    const std::string key =
-        format("kernel %u%s driver %d chip %u ", max_registers, how.is_optimised ? "" : " plain",
-               chip.driver->version, how.capability != 0 ? how.capability : chip.capability) +
-        id;
+                                  AssembleOptions options, Make make) {
+    const cache::Cache cache(cache::Cache::default_folder());
+    const std::string key = format("kernel %u%s driver %d chip %u ", max_registers,
+                                   options.is_optimised ? "" : " plain", chip.driver->version,
+                                   options.capability != 0 ? options.capability : chip.capability) +
+                            id;
     const Assemblies::Turn turn(*chip.assemblies, key);
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
     if (std::optional<std::vector<u8>> kept = chip.assemblies->find(key)) return std::move(*kept);
@@ -135,18 +134,18 @@ Result<std::vector<u8>> make_once(const Chip& chip, const std::string& id, u32 m
 
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
-                                 How how) {
-    if (how.capability == chip.capability) how.capability = 0;
-    return make_once(chip, id, max_registers, how,
-                     [&] { return assemble_now(*chip.driver, ptx, max_registers, how); });
+                                 AssembleOptions options) {
+    if (options.capability == chip.capability) options.capability = 0;
+    return make_once(chip, id, max_registers, options,
+                     [&] { return assemble_now(*chip.driver, ptx, max_registers, options); });
 }
 
 Result<std::vector<u8>> assemble(const Chip& chip, const RuntimeKernel& kernel) {
-    const How how;
-    return make_once(chip, kernel_id(kernel), kernel.registers, how, [&] {
+    const AssembleOptions options;
+    return make_once(chip, kernel_id(kernel), kernel.registers, options, [&] {
         const std::string text = unpack_text(kernel.ptx);
         const std::string_view view = text;
-        return assemble_now(*chip.driver, {&view, 1}, kernel.registers, how);
+        return assemble_now(*chip.driver, {&view, 1}, kernel.registers, options);
     });
 }
 

@@ -127,7 +127,7 @@ std::function<void()> CudaDevice::kernel_assembler(Mode mode, Layout layout) con
     if (mode == Mode::burst) source = &kernels::gang(info_.capability, false, layout);
     if (kernels_.contains(kernel_id(*source)) || shipped(chip(), *source)) return {};
     return [chip = chip(), source] {
-        chip.with_context([&](Handle) { assemble_beforehand(chip, *source); });
+        chip.with_context([&](DriverHandle) { assemble_beforehand(chip, *source); });
     };
 }
 

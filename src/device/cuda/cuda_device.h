@@ -27,7 +27,7 @@ namespace gpurun::device {
 
 using cuda::DevicePointer;
 using cuda::Driver;
-using cuda::Handle;
+using cuda::DriverHandle;
 
 inline constexpr unsigned non_blocking_stream = 1;
 inline constexpr u32 block_lanes = 128;
@@ -82,7 +82,7 @@ public:
 
 private:
     const Driver* driver_ = nullptr;
-    Handle stream_ = nullptr;
+    DriverHandle stream_ = nullptr;
     DevicePointer at_ = 0;
     bool is_clear_ = false;
 };
@@ -149,7 +149,7 @@ private:
 };
 
 struct Kernel {
-    Handle module = nullptr, function = nullptr;
+    DriverHandle module = nullptr, function = nullptr;
     u32 local_bytes = 0, blocks_per_multiprocessor = 0, registers = 0;
     u32 capability = 0;  // that its machine code is for
 };
@@ -203,7 +203,7 @@ struct Chip {
     // there is none to be had.
     template <class F>
     void with_context(F f) const {
-        Handle context = nullptr;
+        DriverHandle context = nullptr;
         if (driver->context_retain(&context, device) != 0) return;
         (void)guarded([&]() -> Result<void> {
             if (driver->context_set(context) == 0) f(context);
@@ -221,7 +221,7 @@ const RuntimeKernel& native_source(codegen::Target target, u32 capability);
 std::optional<PackedBytes> shipped(const Chip& chip, const RuntimeKernel& kernel);
 // Returns the compute capability that a kernel's machine code will be for.
 u32 capability_of(const Chip& chip, const RuntimeKernel& kernel);
-struct How {
+struct AssembleOptions {
     bool is_optimised = true;
     bool is_alone = true;  // then it may take all cores
     u32 capability = 0;    // that it is assembled for; 0: the chip's
@@ -230,7 +230,7 @@ struct How {
 // has a context.
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
-                                 How how = {});
+                                 AssembleOptions options = {});
 Result<std::vector<u8>> assemble(const Chip& chip, const RuntimeKernel& kernel);
 // Has the driver assemble a kernel that the binary does not carry as machine code for this chip, so
 // that loading it does not take long. A failure is reported when the kernel is loaded.
@@ -285,8 +285,8 @@ public:
     bool takes_late_native() const override { return true; }
     Assembler assembler(codegen::Target target) const override;
     Result<MachineShape> machine_shape() override;
-    Result<std::unique_ptr<Machine>> make_machine(SystemMemory& system,
-                                                  SystemMemory& pages) override;
+    Result<std::unique_ptr<MachineRunner>> make_machine(SystemMemory& system,
+                                                        SystemMemory& pages) override;
     Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                    const RunControl& control) override;
 
@@ -353,7 +353,7 @@ public:
     Result<void> load_kernel(Kernel& kernel, const RuntimeKernel& source);
     // Loads machine code that the binary carries, or else that the driver makes.
     Result<void> load_module(Kernel& kernel, const RuntimeKernel& source);
-    Result<u32> registers_of(Handle function) const {
+    Result<u32> registers_of(DriverHandle function) const {
         constexpr int attribute_registers = 4;
         int count = 0;
         TRY(check(driver_.function_attribute(&count, attribute_registers, function),
@@ -398,7 +398,7 @@ public:
     StopWord& stop_word() { return stop_; }
     const Driver& driver() const { return driver_; }
     Chip chip() const { return {&driver_, device_, info_.capability, assemblies_}; }
-    Handle context() const { return context_; }
+    DriverHandle context() const { return context_; }
     // What was wrong with a kernel that has ended.
     Result<void> check_end(cuda::Status status, const char* what) const {
         if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
@@ -414,12 +414,12 @@ private:
                                             bool& has_ended);
     void abandon_launch();
     // Of load_native.
-    Result<std::vector<DevicePointer>> find_enters(Handle kernel, usize pieces);
-    Result<void> connect(std::span<const Handle> modules);
+    Result<std::vector<DevicePointer>> find_enters(DriverHandle kernel, usize pieces);
+    Result<void> connect(std::span<const DriverHandle> modules);
 
     const Driver& driver_;
     int device_;
-    Handle context_ = nullptr, stream_ = nullptr;
+    DriverHandle context_ = nullptr, stream_ = nullptr;
     DeviceInfo info_;
     u32 clock_khz_ = 0;
     Account account_;
@@ -438,14 +438,14 @@ public:
         : driver_(driver), account_(account) {}
     ~CudaNativeCode() override {
         if (account_.is_lost) return;
-        for (Handle module : modules) driver_.module_unload(module);
+        for (DriverHandle module : modules) driver_.module_unload(module);
     }
     struct Entry {
         u32 position;  // relative to the module's code
         u32 number;
         DevicePointer enter;
     };
-    std::vector<Handle> modules;  // one for each group of the image
+    std::vector<DriverHandle> modules;  // one for each group of the image
     std::vector<Entry> entries;
 
 private:
@@ -455,7 +455,7 @@ private:
 
 // A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by
 // their addresses.
-Result<std::unique_ptr<Machine>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
-                                                   DevicePointer system, DevicePointer pages);
+Result<std::unique_ptr<MachineRunner>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
+                                                         DevicePointer system, DevicePointer pages);
 
 }  // namespace gpurun::device

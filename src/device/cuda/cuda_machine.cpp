@@ -23,8 +23,8 @@ constexpr u64 watched_ns = 1'000'000'000;
 // not let go of them.
 struct Signals {
     const Driver& driver;
-    Handle context = nullptr;
-    Handle bell_stream = nullptr, bell_event = nullptr, end_event = nullptr;
+    DriverHandle context = nullptr;
+    DriverHandle bell_stream = nullptr, bell_event = nullptr, end_event = nullptr;
     u32* bell = nullptr;
     DevicePointer bell_at = 0;
     bool can_sleep = false;  // until the bell rings
@@ -127,9 +127,10 @@ private:
     }
 };
 
-class CudaMachine final : public Machine {
+class CudaMachineRunner final : public MachineRunner {
 public:
-    CudaMachine(CudaDevice& device, const Kernel& kernel, DevicePointer system, DevicePointer pages)
+    CudaMachineRunner(CudaDevice& device, const Kernel& kernel, DevicePointer system,
+                      DevicePointer pages)
         : device_(device),
           driver_(device.driver()),
           kernel_(kernel),
@@ -141,7 +142,7 @@ public:
                   0},
           signals_(std::make_shared<Signals>(driver_)) {}
 
-    ~CudaMachine() override {
+    ~CudaMachineRunner() override {
         driver_.context_set(device_.context());
         if (!threads_.empty() && !end()) {
             device_.give_up();
@@ -172,7 +173,7 @@ public:
         s.bell_at = params_.mailbox + offsetof(Mailbox, bell);
         TRY(check(driver_.stream_create(&stream_, non_blocking_stream), "creating a stream"));
         TRY(check(driver_.stream_create(&s.bell_stream, non_blocking_stream), "creating a stream"));
-        for (Handle* event : {&s.bell_event, &s.end_event})
+        for (DriverHandle* event : {&s.bell_event, &s.end_event})
             TRY(check(driver_.event_create(event, blocking_sync | disable_timing),
                       "creating an event"));
         // A driver before 11.7 cannot, another one may not. This also makes it get ready what the
@@ -286,7 +287,7 @@ private:
     }
 
     // Waits until a stream is empty. Returns false if that takes too long.
-    bool drain(Handle stream) const {
+    bool drain(DriverHandle stream) const {
         const auto end = steady_clock::now() + patience;
         while (driver_.stream_query(stream) == cuda::not_ready) {
             if (steady_clock::now() >= end) return false;
@@ -324,7 +325,7 @@ private:
     MachineParams params_;
     std::shared_ptr<Signals> signals_;
     Mailbox* mailbox_ = nullptr;
-    Handle stream_ = nullptr;
+    DriverHandle stream_ = nullptr;
     std::vector<Native> native_;  // of programs
     std::vector<std::thread> threads_;
     std::chrono::microseconds spin_{0};
@@ -332,11 +333,12 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<Machine>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
-                                                   DevicePointer system, DevicePointer pages) {
-    auto machine = std::make_unique<CudaMachine>(device, kernel, system, pages);
+Result<std::unique_ptr<MachineRunner>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
+                                                         DevicePointer system,
+                                                         DevicePointer pages) {
+    auto machine = std::make_unique<CudaMachineRunner>(device, kernel, system, pages);
     TRY(machine->create());
-    return std::unique_ptr<Machine>(std::move(machine));
+    return std::unique_ptr<MachineRunner>(std::move(machine));
 }
 
 Result<MachineShape> CudaDevice::machine_shape() {
@@ -353,8 +355,8 @@ Result<MachineShape> CudaDevice::machine_shape() {
         warp_lanes};
 }
 
-Result<std::unique_ptr<Machine>> CudaDevice::make_machine(SystemMemory& system,
-                                                          SystemMemory& pages) {
+Result<std::unique_ptr<MachineRunner>> CudaDevice::make_machine(SystemMemory& system,
+                                                                SystemMemory& pages) {
     PhaseTimer timer(Phase::prepare);
     TRY(check(driver_.context_set(context_), "using the context"));
     const Kernel* kernel = TRY(native_kernel(codegen::Target::cuda_machine));

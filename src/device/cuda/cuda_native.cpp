@@ -72,7 +72,7 @@ using Cubins = std::vector<std::vector<u8>>;
 // Assembles code with no constants that would not be found.
 Result<std::vector<u8>> assemble_group(const Chip& chip,
                                        std::span<const codegen::Image::Piece> pieces,
-                                       u32 max_registers, How how) {
+                                       u32 max_registers, AssembleOptions options) {
     // All of it is its name: nobody can make another that is taken for it.
     std::vector<std::string> texts;
     std::string id = "image";
@@ -81,9 +81,9 @@ Result<std::vector<u8>> assemble_group(const Chip& chip,
         id += format(" %zu ", texts.back().size()) + texts.back();
     }
     const std::vector<std::string_view> views(texts.begin(), texts.end());
-    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers, how));
-    how.is_optimised = false;
-    if (has_constants(cubin)) cubin = TRY(assemble(chip, id, views, max_registers, how));
+    std::vector<u8> cubin = TRY(assemble(chip, id, views, max_registers, options));
+    options.is_optimised = false;
+    if (has_constants(cubin)) cubin = TRY(assemble(chip, id, views, max_registers, options));
     if (has_constants(cubin))
         return Error{
             "the driver made machine code with constants that would not be found; --tier "
@@ -103,7 +103,7 @@ Result<std::vector<u8>> assemble_group(const Chip& chip,
 
 // Assembles an image group by group, each on a core of its own. The context is current.
 // `capability` is that of the kernel's machine code: it and the image call each other.
-Result<Cubins> assemble_image(const Chip& chip, Handle context, const codegen::Image& image,
+Result<Cubins> assemble_image(const Chip& chip, DriverHandle context, const codegen::Image& image,
                               u32 max_registers, u32 capability) {
     const usize count = image.group_count();
     std::vector<std::optional<Result<std::vector<u8>>>> made(count);
@@ -187,7 +187,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
             std::make_shared<CudaNativeCode>(driver_, account_));
     PhaseTimer timer(Phase::kernels);
     std::shared_ptr<CudaNativeCode> code;
-    std::vector<Handle> kernels;  // native_image_name of each group
+    std::vector<DriverHandle> kernels;  // native_image_name of each group
     u32 registers = 0;
     // It runs with the registers that the kernel was launched with. That has as many as it may, as
     // a rule; and so many were meant when it was assembled beforehand.
@@ -199,7 +199,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
         const Cubins cubins =
             TRY(assemble_image(chip(), context_, image, limit, kernel->capability));
         for (const std::vector<u8>& cubin : cubins) {
-            Handle module = nullptr, function = nullptr;
+            DriverHandle module = nullptr, function = nullptr;
             code->modules.reserve(cubins.size());  // so that none is lost
             TRY(check(driver_.module_load(&module, cubin.data()), "loading machine code"));
             code->modules.push_back(module);
@@ -227,7 +227,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
 }
 
 // Addresses of the functions that enter a group's pieces, from its kernel.
-Result<std::vector<DevicePointer>> CudaDevice::find_enters(Handle kernel, usize pieces) {
+Result<std::vector<DevicePointer>> CudaDevice::find_enters(DriverHandle kernel, usize pieces) {
     std::vector<DevicePointer> enters(pieces);
     const u64 size = pieces * sizeof(DevicePointer);
     Buffer addresses = TRY(allocate(size, "entries of machine code"));
@@ -240,10 +240,10 @@ Result<std::vector<DevicePointer>> CudaDevice::find_enters(Handle kernel, usize 
 }
 
 // Each has the addresses of its own functions in its table, and gets those of the others.
-Result<void> CudaDevice::connect(std::span<const Handle> modules) {
+Result<void> CudaDevice::connect(std::span<const DriverHandle> modules) {
     if (modules.size() < 2) return {};
     std::vector<DevicePointer> all, tables;
-    for (Handle module : modules) {
+    for (DriverHandle module : modules) {
         usize size = 0;
         TRY(check(driver_.module_global(&tables.emplace_back(), &size, module, native_table_name),
                   "finding the functions of machine code"));
@@ -261,7 +261,7 @@ Result<void> CudaDevice::connect(std::span<const Handle> modules) {
 Assembler CudaDevice::assembler(codegen::Target target) const {
     return [chip = chip(), target](const codegen::Image& image) {
         // What cannot be assembled is told when it is loaded.
-        chip.with_context([&](Handle context) {
+        chip.with_context([&](DriverHandle context) {
             const RuntimeKernel& source = native_source(target, chip.capability);
             assemble_beforehand(chip, source);
             (void)assemble_image(chip, context, image, source.registers,

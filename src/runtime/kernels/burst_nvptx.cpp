@@ -119,11 +119,11 @@ extern "C" [[clang::nvptx_kernel]] void gpurun_burst(BurstParams params) {
     saved.id = id;
     if (has_process) saved.block = word(p.words, process_block);
     if (has_process) save_stack(part, p);
-    const u32 held = popcount(ballot(has_process));
+    const u32 busy_lanes = popcount(ballot(has_process));
     if (lane == 0) {
         BurstCounters* counters = pointer<BurstCounters>(params.counters);
         atom_add(&counters->busy_lane_cycles, busy);
-        if (held != 0) atom_add(&counters->held, u64(held));
+        if (busy_lanes != 0) atom_add(&counters->busy_lanes, u64(busy_lanes));
         atom_max(&counters->longest_warp, cycles() - start);
     }
 }

@@ -350,11 +350,11 @@ private:
         } else if (load_relaxed(slot) == 0) {
             // Not of the heap: what lies there is somebody's own, to be changed and freed.
             MachineHeader& header = *m_.header;
-            if (header.brought_end - header.brought < file_block) {
+            if (header.cold_blocks_end - header.next_cold_block < file_block) {
                 call->request_failed = 1;
             } else {
-                const Handle block = Handle(header.brought >> handle_shift);
-                header.brought += file_block;
+                const Handle block = Handle(header.next_cold_block >> handle_shift);
+                header.next_cold_block += file_block;
                 copy_system(at_handle<u8>(p_, block), scratch_ + sizeof answer, file_block);
                 store_shared(slot, block);
             }

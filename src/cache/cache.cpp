@@ -1,6 +1,6 @@
 // Files of: magic, hash of the content, lengths, label, key, content. A file named `limit` has the
 // most bytes of all of them, in digits.
-#include "image/cache.h"
+#include "cache/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "base/hash.h"
 #include "base/notes.h"
 
-namespace gpurun::image {
+namespace gpurun::cache {
 namespace {
 
 constexpr u64 magic = 0x3245484341435247;  // "GRCACHE2"
@@ -319,4 +319,4 @@ void Cache::trim(u64 bytes) const {
     }
 }
 
-}  // namespace gpurun::image
+}  // namespace gpurun::cache

@@ -1,6 +1,6 @@
 // Walks the host's directories with a stack of its own; the fd of each directory on the way down
 // stays open, which is what max_host_depth bounds.
-#include "host/image.h"
+#include "host/system_base.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -83,12 +83,12 @@ std::optional<u64> read_at(int file, u64 offset, std::span<u8> to) {
 
 }  // namespace
 
-struct SystemImage::ColdFiles {
+struct SystemBase::ColdFiles {
     struct Entry {
         u32 preopen;
         std::string path;
         u64 size;
-        File held;  // open if its path leads elsewhere by now
+        File kept_open;  // set once its path leads to another file
     };
     std::vector<Entry> entries;
     // The file that was read last stays open.
@@ -97,12 +97,12 @@ struct SystemImage::ColdFiles {
     File open_file;
 };
 
-class ImageBuilder {
+class SystemBaseBuilder {
 public:
-    explicit ImageBuilder(const SystemOptions& options) : options_(options) {
+    explicit SystemBaseBuilder(const SystemOptions& options) : options_(options) {
         max_warm_ = std::min(options.warm_bytes, options.arena_size / 4);
     }
-    Result<SystemImage> build();
+    Result<SystemBase> build();
 
 private:
     struct Directory {
@@ -145,7 +145,7 @@ private:
 
     const SystemOptions& options_;
     u64 max_warm_;
-    SystemImage image_;
+    SystemBase system_base_;
     u32 preopen_ = 0;  // that is being walked
     u64 now_ = now(CLOCK_REALTIME);
     u64 next_inode_ = 1;
@@ -154,8 +154,8 @@ private:
 };
 
 // Finds where the next `size` bytes begin.
-Result<u64> ImageBuilder::find_room(u64 size, u64 alignment) const {
-    u64 offset = (image_.bytes_.size() + alignment - 1) & ~(alignment - 1);
+Result<u64> SystemBaseBuilder::find_room(u64 size, u64 alignment) const {
+    u64 offset = (system_base_.bytes_.size() + alignment - 1) & ~(alignment - 1);
     if (size > options_.arena_size || offset > options_.arena_size - size)
         return Error{
             format("the files of --dir, arguments and standard input take more than the "
@@ -164,24 +164,24 @@ Result<u64> ImageBuilder::find_room(u64 size, u64 alignment) const {
     return offset;
 }
 
-Result<u64> ImageBuilder::place(u64 size, u64 alignment) {
+Result<u64> SystemBaseBuilder::place(u64 size, u64 alignment) {
     u64 offset = TRY(find_room(size, alignment));
-    image_.bytes_.resize(offset + size);
+    system_base_.bytes_.resize(offset + size);
     return offset;
 }
 
-Result<Handle> ImageBuilder::allocate(u64 size) {
+Result<Handle> SystemBaseBuilder::allocate(u64 size) {
     u64 offset = TRY(place(size, least_block));
     return Handle(offset >> handle_shift);
 }
 
-void ImageBuilder::write(u64 offset, const void* from, u64 size) {
-    CHECK(offset <= image_.bytes_.size() && size <= image_.bytes_.size() - offset);
-    if (size) std::memcpy(image_.bytes_.data() + offset, from, size);
+void SystemBaseBuilder::write(u64 offset, const void* from, u64 size) {
+    CHECK(offset <= system_base_.bytes_.size() && size <= system_base_.bytes_.size() - offset);
+    if (size) std::memcpy(system_base_.bytes_.data() + offset, from, size);
 }
 
 template <class T>
-Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
+Result<Handle> SystemBaseBuilder::place_all(const std::vector<T>& values) {
     if (values.empty()) return Handle{0};
     Handle handle = TRY(allocate(values.size() * sizeof(T)));
     write(u64{handle} << handle_shift, values.data(), values.size() * sizeof(T));
@@ -191,7 +191,7 @@ Result<Handle> ImageBuilder::place_all(const std::vector<T>& values) {
 // The content's blocks. Of a file those of zeros are left out. A stream has no holes, and its last
 // block is as short as what is in it: nobody copies it to write there. So is the only block of a
 // small file: there may be very many, and who copies one makes a whole block of it.
-Result<void> ImageBuilder::place_blocks(std::span<const u8> content, Node& node) {
+Result<void> SystemBaseBuilder::place_blocks(std::span<const u8> content, Node& node) {
     const bool is_stream = node.kind == NodeKind::stream;
     std::vector<Handle> table((content.size() + file_block - 1) / file_block);
     for (usize i = 0; i < table.size(); i++) {
@@ -205,7 +205,7 @@ Result<void> ImageBuilder::place_blocks(std::span<const u8> content, Node& node)
     return place_table(table, node);
 }
 
-Result<void> ImageBuilder::place_table(const std::vector<Handle>& blocks, Node& node) {
+Result<void> SystemBaseBuilder::place_table(const std::vector<Handle>& blocks, Node& node) {
     std::vector<Handle> tables;
     for (usize i = 0; blocks.size() > table_blocks && i < blocks.size(); i += table_blocks) {
         std::vector<Handle> table(blocks.begin() + s64(i),
@@ -221,8 +221,8 @@ Result<void> ImageBuilder::place_table(const std::vector<Handle>& blocks, Node& 
 }
 
 // Each with a NUL after it; the number of bytes.
-Result<u32> ImageBuilder::place_strings(const std::vector<std::string>& strings, const char* what,
-                                        Handle& handle) {
+Result<u32> SystemBaseBuilder::place_strings(const std::vector<std::string>& strings,
+                                             const char* what, Handle& handle) {
     std::vector<char> all;
     for (const std::string& text : strings) {
         if (text.find('\0') != text.npos) return Error{format("a NUL byte in %s", what)};
@@ -234,7 +234,7 @@ Result<u32> ImageBuilder::place_strings(const std::vector<std::string>& strings,
     return u32(all.size());
 }
 
-Node ImageBuilder::make_node(NodeKind kind, Handle parent, const struct stat& info) {
+Node SystemBaseBuilder::make_node(NodeKind kind, Handle parent, const struct stat& info) {
     Node node{};
     node.kind = kind;
     node.parent = parent;
@@ -247,12 +247,12 @@ Node ImageBuilder::make_node(NodeKind kind, Handle parent, const struct stat& in
     return node;
 }
 
-void ImageBuilder::remember(Handle node, const struct stat& info) {
-    image_.host_files_.push_back({node, info.st_mode, info.st_uid, info.st_gid, Identity::of(info),
-                                  s64(nanoseconds(info.st_atim))});
+void SystemBaseBuilder::remember(Handle node, const struct stat& info) {
+    system_base_.host_files_.push_back({node, info.st_mode, info.st_uid, info.st_gid,
+                                        Identity::of(info), s64(nanoseconds(info.st_atim))});
 }
 
-Result<SystemImage> ImageBuilder::build() {
+Result<SystemBase> SystemBaseBuilder::build() {
     if (options_.arena_size > max_arena)
         return Error{format("system memory of %llu GiB: at most %llu GiB can be used",
                             Number(options_.arena_size >> 30), Number(max_arena >> 30))};
@@ -271,30 +271,30 @@ Result<SystemImage> ImageBuilder::build() {
     header.environment_count = u32(options_.environment.size());
     header.environment_bytes =
         TRY(place_strings(options_.environment, "the environment", header.environment));
-    image_.write_listener_ = options_.write_listener;
+    system_base_.write_listener_ = options_.write_listener;
     TRY(add_mounts(header));
     TRY(add_input(header));
     TRY(add_inputs(header));
     header.debug_capacity = options_.debug_capacity;
-    // Room that is zeros is no part of the image's bytes.
+    // Room that is zeros is no part of the base's bytes.
     const u64 records_size = u64{header.debug_capacity} * sizeof(DebugRecord);
     const u64 records = TRY(find_room(records_size, least_block));
     TRY(place(0, least_block));
     if (header.debug_capacity) header.debug = Handle(records >> handle_shift);
-    image_.base_end_ = (records + records_size + heap_alignment - 1) & ~(heap_alignment - 1);
-    header.base_end = header.bump = image_.base_end();
+    system_base_.base_end_ = (records + records_size + heap_alignment - 1) & ~(heap_alignment - 1);
+    header.base_end = header.bump = system_base_.base_end();
     if (header.base_end > header.size || header.size - header.base_end < heap_alignment)
         return Error{
             format("the files of --dir, arguments and standard input take %llu MiB, and "
                    "system memory has %llu MiB: nothing is left for the processes",
                    Number(header.base_end >> 20), Number(header.size >> 20))};
-    SystemImage::stamp(header);
+    SystemBase::stamp(header);
     write(Handle{0}, header);
-    return std::move(image_);
+    return std::move(system_base_);
 }
 
 // A stream's node; the first `size` bytes of its room are there to be read.
-Result<Handle> ImageBuilder::add_stream(std::span<const u8> room, u64 size, u32 flags) {
+Result<Handle> SystemBaseBuilder::add_stream(std::span<const u8> room, u64 size, u32 flags) {
     Node node = make_node(NodeKind::stream, 0, {});
     node.accessed = node.modified = node.changed = now_;
     node.flags = flags;
@@ -305,7 +305,7 @@ Result<Handle> ImageBuilder::add_stream(std::span<const u8> room, u64 size, u32 
     return handle;
 }
 
-Result<void> ImageBuilder::add_input(SystemHeader& header) {
+Result<void> SystemBaseBuilder::add_input(SystemHeader& header) {
     if (options_.input) {
         header.stdin_node = TRY(add_stream(*options_.input, options_.input->size(), node_is_ended));
     } else if (options_.is_live) {
@@ -316,7 +316,7 @@ Result<void> ImageBuilder::add_input(SystemHeader& header) {
 }
 
 // The table, then what it leads to, in the order of the processes.
-Result<void> ImageBuilder::add_inputs(SystemHeader& header) {
+Result<void> SystemBaseBuilder::add_inputs(SystemHeader& header) {
     if (options_.inputs.empty()) return {};
     CHECK(options_.inputs.size() == options_.process_count);
     // All at once: they can be most of what there is, and growing would take twice that.
@@ -326,7 +326,7 @@ Result<void> ImageBuilder::add_inputs(SystemHeader& header) {
         if (given.input) room += given.input->size() + given.input->size() / 512;
         for (const std::string& text : given.arguments) room += text.size() + 1;
     }
-    image_.bytes_.reserve(image_.bytes_.size() + room);
+    system_base_.bytes_.reserve(system_base_.bytes_.size() + room);
     header.inputs = TRY(allocate(options_.inputs.size() * sizeof(InputEntry)));
     u64 at = u64{header.inputs} << handle_shift;
     for (const ProcessInput& given : options_.inputs) {
@@ -344,7 +344,7 @@ Result<void> ImageBuilder::add_inputs(SystemHeader& header) {
     return {};
 }
 
-Result<void> ImageBuilder::add_mounts(SystemHeader& header) {
+Result<void> SystemBaseBuilder::add_mounts(SystemHeader& header) {
     if (options_.mounts.size() > max_preopens)
         return Error{
             format("--dir: at most %u directories, got %zu", max_preopens, options_.mounts.size())};
@@ -355,7 +355,7 @@ Result<void> ImageBuilder::add_mounts(SystemHeader& header) {
     return {};
 }
 
-Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
+Result<void> SystemBaseBuilder::add_mount(u32 number, Preopen& preopen) {
     const Mount& mount = options_.mounts[number];
     const std::string& name = mount.guest_path;
     auto refuse = [&](const std::string& why) {
@@ -377,9 +377,9 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
         return refuse("cannot look at the directory: " + reason(errno));
     File kept(openat(file.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!kept) return refuse("cannot open the directory: " + reason(errno));
-    image_.mounts_.push_back(mount);
-    image_.directories_.push_back(std::move(kept));
-    image_.file_systems_.emplace_back();
+    system_base_.mounts_.push_back(mount);
+    system_base_.directories_.push_back(std::move(kept));
+    system_base_.file_systems_.emplace_back();
     preopen_ = number;
 
     preopen.is_writable = mount.is_writable;
@@ -407,12 +407,12 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
         inner.node = node;
         inner.path = outer.path + inner_name + "/";
         if (!inner.file || fstat(inner.file.get(), &info) != 0) {
-            image_.unreadable_++;
+            system_base_.unreadable_++;
             continue;
         }
         inner.device = info.st_dev;
         if (inner.device != outer.device)
-            image_.file_systems_.back().push_back(outer.path + inner_name);
+            system_base_.file_systems_.back().push_back(outer.path + inner_name);
         if (stack.size() >= max_host_depth)
             return refuse(format("directories are nested more than %u deep", max_host_depth));
         TRY(fill(inner));
@@ -421,10 +421,10 @@ Result<void> ImageBuilder::add_mount(u32 number, Preopen& preopen) {
     return {};
 }
 
-Result<void> ImageBuilder::fill(Directory& directory) {
+Result<void> SystemBaseBuilder::fill(Directory& directory) {
     std::optional<std::vector<std::string>> names = list_names(directory.file.get());
     if (!names) {
-        image_.unreadable_++;
+        system_base_.unreadable_++;
         return {};
     }
     // A killed run may have left its work there half done.
@@ -442,7 +442,7 @@ Result<void> ImageBuilder::fill(Directory& directory) {
     std::vector<DirEntry> entries;
     for (const std::string& name : *names) {
         if (!is_utf8(name)) {
-            image_.skipped_names_++;
+            system_base_.skipped_names_++;
             continue;
         }
         Handle node = TRY(add_entry(directory, name));
@@ -462,9 +462,9 @@ Result<void> ImageBuilder::fill(Directory& directory) {
     return write_entries(directory.node, entries);
 }
 
-Result<void> ImageBuilder::write_entries(Handle handle, std::vector<DirEntry>& entries) {
+Result<void> SystemBaseBuilder::write_entries(Handle handle, std::vector<DirEntry>& entries) {
     Node node;
-    std::memcpy(&node, image_.bytes_.data() + (u64{handle} << handle_shift), sizeof node);
+    std::memcpy(&node, system_base_.bytes_.data() + (u64{handle} << handle_shift), sizeof node);
     node.content = TRY(place_all(entries));
     node.content_count = node.content_capacity = node.live_entries = u32(entries.size());
     node.next_serial = u32(entries.size()) + 1;
@@ -483,12 +483,12 @@ Result<void> ImageBuilder::write_entries(Handle handle, std::vector<DirEntry>& e
 }
 
 // 0: not for programs.
-Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& name) {
+Result<Handle> SystemBaseBuilder::add_entry(Directory& directory, const std::string& name) {
     if (options_.is_cancelled && options_.is_cancelled())
         return Error{"stopped while folders were read"};
     struct stat info;
     if (fstatat(directory.file.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno != ENOENT) image_.unreadable_++;
+        if (errno != ENOENT) system_base_.unreadable_++;
         return Handle{0};
     }
     if (S_ISREG(info.st_mode)) return add_file(directory, name, info);
@@ -503,7 +503,7 @@ Result<Handle> ImageBuilder::add_entry(Directory& directory, const std::string& 
 }
 
 // Into content_, up to what there is now.
-bool ImageBuilder::read_file(int directory, const std::string& name, u64 size) {
+bool SystemBaseBuilder::read_file(int directory, const std::string& name, u64 size) {
     File file(
         openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!file) return false;
@@ -514,30 +514,30 @@ bool ImageBuilder::read_file(int directory, const std::string& name, u64 size) {
     return true;
 }
 
-Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& name,
-                                      const struct stat& info) {
+Result<Handle> SystemBaseBuilder::add_file(Directory& directory, const std::string& name,
+                                           const struct stat& info) {
     u64 size = u64(info.st_size);
     if (size > max_file) {
-        image_.unreadable_++;
+        system_base_.unreadable_++;
         return Handle{0};
     }
     Node node = make_node(NodeKind::file, directory.node, info);
     bool is_warm = size <= options_.warm_file && size <= max_warm_ - warm_;
     if (is_warm && !read_file(directory.file.get(), name, size)) {
         // Reading it fails when a program tries.
-        image_.unreadable_++;
+        system_base_.unreadable_++;
         is_warm = false;
     }
     if (is_warm) {
-        u64 before = image_.bytes_.size();
+        u64 before = system_base_.bytes_.size();
         node.size = content_.size();
         TRY(place_blocks(content_, node));
-        warm_ = std::min(max_warm_, warm_ + image_.bytes_.size() - before);
+        warm_ = std::min(max_warm_, warm_ + system_base_.bytes_.size() - before);
     } else {
         node.flags = node_is_cold;
         node.size = size;
-        node.host_id = u32(image_.cold_->entries.size());
-        image_.cold_->entries.push_back({preopen_, directory.path + name, size, File()});
+        node.host_id = u32(system_base_.cold_->entries.size());
+        system_base_.cold_->entries.push_back({preopen_, directory.path + name, size, File()});
         TRY(place_table(std::vector<Handle>((size + file_block - 1) / file_block), node));
     }
     Handle handle = TRY(allocate(sizeof node));
@@ -546,17 +546,17 @@ Result<Handle> ImageBuilder::add_file(Directory& directory, const std::string& n
     return handle;
 }
 
-Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string& name,
-                                         const struct stat& info) {
+Result<Handle> SystemBaseBuilder::add_symlink(Directory& directory, const std::string& name,
+                                              const struct stat& info) {
     std::vector<char> text(max_path);
     ssize_t length = readlinkat(directory.file.get(), name.c_str(), text.data(), text.size());
     if (length < 0 || usize(length) == text.size()) {
-        image_.unreadable_++;
+        system_base_.unreadable_++;
         return Handle{0};
     }
     text.resize(usize(length));
     if (!is_utf8({text.data(), text.size()})) {
-        image_.skipped_names_++;
+        system_base_.skipped_names_++;
         return Handle{0};
     }
     Node node = make_node(NodeKind::symlink, directory.node, info);
@@ -569,42 +569,42 @@ Result<Handle> ImageBuilder::add_symlink(Directory& directory, const std::string
     return handle;
 }
 
-SystemImage::SystemImage()
+SystemBase::SystemBase()
     : cold_(std::make_unique<ColdFiles>()), written_(std::make_unique<WrittenThrough>()) {}
-SystemImage::SystemImage(SystemImage&&) noexcept = default;
-SystemImage& SystemImage::operator=(SystemImage&&) noexcept = default;
-SystemImage::~SystemImage() = default;
+SystemBase::SystemBase(SystemBase&&) noexcept = default;
+SystemBase& SystemBase::operator=(SystemBase&&) noexcept = default;
+SystemBase::~SystemBase() = default;
 
-Result<SystemImage> SystemImage::make(const SystemOptions& options) {
-    return ImageBuilder(options).build();
+Result<SystemBase> SystemBase::make(const SystemOptions& options) {
+    return SystemBaseBuilder(options).build();
 }
 
-SystemHeader SystemImage::fresh_header() const {
+SystemHeader SystemBase::fresh_header() const {
     SystemHeader header;
     std::memcpy(&header, bytes_.data(), sizeof header);
     stamp(header);
     return header;
 }
 
-void SystemImage::stamp(SystemHeader& header) {
+void SystemBase::stamp(SystemHeader& header) {
     header.realtime = now(CLOCK_REALTIME);
     header.monotonic = now(CLOCK_MONOTONIC);
 }
 
-const HostFile* SystemImage::host_file(Handle node) const {
+const HostFile* SystemBase::host_file(Handle node) const {
     auto found = std::ranges::lower_bound(host_files_, node, {}, &HostFile::node);
     return found != host_files_.end() && found->node == node ? &*found : nullptr;
 }
 
-u32 SystemImage::cold_count() const { return u32(cold_->entries.size()); }
+u32 SystemBase::cold_count() const { return u32(cold_->entries.size()); }
 
-Result<std::vector<u8>> SystemImage::read_blocks(u32 host_id, u64 block, u64 count) const {
+Result<std::vector<u8>> SystemBase::read_blocks(u32 host_id, u64 block, u64 count) const {
     std::vector<u8> bytes(count * file_block);
     TRY(read_cold(host_id, block > max_file / file_block ? max_file : block * file_block, bytes));
     return bytes;
 }
 
-Result<void> SystemImage::read_cold(u32 host_id, u64 offset, std::span<u8> to) const {
+Result<void> SystemBase::read_cold(u32 host_id, u64 offset, std::span<u8> to) const {
     if (host_id >= cold_->entries.size())
         return Error{format("no file of the host has the number %u", host_id)};
     const ColdFiles::Entry& entry = cold_->entries[host_id];
@@ -613,12 +613,12 @@ Result<void> SystemImage::read_cold(u32 host_id, u64 offset, std::span<u8> to) c
         return Error{format("cannot read '%s' below '%s': %s", entry.path.c_str(),
                             mounts_[entry.preopen].host_path.c_str(), reason(errno).c_str())};
     };
-    if (!entry.held && (!cold_->open_file || cold_->open_id != host_id)) {
+    if (!entry.kept_open && (!cold_->open_file || cold_->open_id != host_id)) {
         cold_->open_file = open_regular(directories_[entry.preopen].get(), entry.path);
         cold_->open_id = host_id;
         if (!cold_->open_file) return fail();
     }
-    const File& file = entry.held ? entry.held : cold_->open_file;
+    const File& file = entry.kept_open ? entry.kept_open : cold_->open_file;
     u64 wanted = offset < entry.size ? std::min<u64>(to.size(), entry.size - offset) : 0;
     std::optional<u64> got = read_at(file.get(), offset, to.first(wanted));
     if (!got) return fail();
@@ -626,11 +626,11 @@ Result<void> SystemImage::read_cold(u32 host_id, u64 offset, std::span<u8> to) c
     return {};
 }
 
-void SystemImage::hold_cold(u32 preopen, const std::string& path) const {
+void SystemBase::keep_cold_open(u32 preopen, const std::string& path) const {
     std::lock_guard lock(cold_->mutex);
     for (ColdFiles::Entry& entry : cold_->entries)
-        if (entry.preopen == preopen && entry.path == path && !entry.held)
-            entry.held = open_regular(directories_[preopen].get(), path);
+        if (entry.preopen == preopen && entry.path == path && !entry.kept_open)
+            entry.kept_open = open_regular(directories_[preopen].get(), path);
 }
 
 }  // namespace gpurun::host

@@ -14,7 +14,7 @@
 
 #include "base/ints.h"
 
-namespace gpurun::image {
+namespace gpurun::cache {
 
 class Cache {
 public:
@@ -49,4 +49,4 @@ private:
     std::string folder_;
 };
 
-}  // namespace gpurun::image
+}  // namespace gpurun::cache

@@ -1,5 +1,5 @@
-// The image of host directories, read back by other means.
-#include "host/image.h"
+// Makes the base of system memory from host directories, and reads it back by other means.
+#include "host/system_base.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,16 +13,16 @@ namespace {
 
 using testing::HasSubstr;
 
-Memory memory_of(const SystemImage& image) {
-    return {{image.bytes().begin(), image.bytes().end()}};
+Memory memory_of(const SystemBase& system_base) {
+    return {{system_base.bytes().begin(), system_base.bytes().end()}};
 }
 
 std::string error_of(const SystemOptions& options) {
-    Result<SystemImage> image = SystemImage::make(options);
-    return image ? "no error" : image.error().message;
+    Result<SystemBase> system_base = SystemBase::make(options);
+    return system_base ? "no error" : system_base.error().message;
 }
 
-TEST(Image, HoldsTree) {
+TEST(SystemBase, HoldsTree) {
     Folder folder;
     for (usize size : {0, 1, 4095, 4096, 4097, 100'000})
         folder.write("sizes/" + std::to_string(size), pattern(size));
@@ -41,12 +41,12 @@ TEST(Image, HoldsTree) {
         folder.write(std::string("weird/") + name, name);
     folder.write("weird/" + std::string(max_name, 'n'), "longest");
 
-    SystemImage image = make_image(options_for(folder));
-    Memory memory = memory_of(image);
-    EXPECT_EQ(memory.tree(memory.root(), &image), folder.tree());
-    EXPECT_EQ(image.skipped_names(), 0u);
-    EXPECT_EQ(image.unreadable(), 0u);
-    EXPECT_EQ(image.cold_count(), 1u);
+    SystemBase system_base = make_system_base(options_for(folder));
+    Memory memory = memory_of(system_base);
+    EXPECT_EQ(memory.tree(memory.root(), &system_base), folder.tree());
+    EXPECT_EQ(system_base.skipped_names(), 0u);
+    EXPECT_EQ(system_base.unreadable(), 0u);
+    EXPECT_EQ(system_base.cold_count(), 1u);
     EXPECT_FALSE(memory.node(memory.lookup("warm")).flags & node_is_cold);
     EXPECT_TRUE(memory.node(memory.lookup("cold")).flags & node_is_cold);
     EXPECT_EQ(memory.node(memory.lookup("cold")).content_count, 257u);
@@ -54,7 +54,7 @@ TEST(Image, HoldsTree) {
     EXPECT_EQ(memory.get<Handle>(memory.node(memory.lookup("holes")).content, 0), 0u);
 }
 
-TEST(Image, NodesAreWhole) {
+TEST(SystemBase, NodesAreWhole) {
     Folder folder;
     folder.write("b/2", "x");
     folder.write("b/1", "y");
@@ -63,8 +63,8 @@ TEST(Image, NodesAreWhole) {
     folder.link("a", "b");
     SystemOptions options = options_for(folder);
     options.mounts.push_back({(folder / "b").string(), "second", false});
-    SystemImage image = make_image(options);
-    Memory memory = memory_of(image);
+    SystemBase system_base = make_system_base(options);
+    Memory memory = memory_of(system_base);
 
     std::set<u64> inodes;
     std::vector<Handle> directories = {memory.root(0), memory.root(1)};
@@ -104,7 +104,7 @@ TEST(Image, NodesAreWhole) {
     EXPECT_EQ(memory.get<Preopen>(memory.header().preopens, 0).is_writable, 1u);
 }
 
-TEST(Image, Header) {
+TEST(SystemBase, Header) {
     SystemOptions options;
     options.arguments = {"prog", "", "{}"};
     options.environment = {"A=1", "B="};
@@ -114,11 +114,11 @@ TEST(Image, Header) {
     options.keeps_files = true;
     options.arena_size = 1 << 20;
     options.debug_capacity = 10;
-    SystemImage image = make_image(options);
-    Memory memory = memory_of(image);
+    SystemBase system_base = make_system_base(options);
+    Memory memory = memory_of(system_base);
     const SystemHeader& header = memory.header();
     EXPECT_EQ(header.size, 1u << 20);
-    EXPECT_EQ(header.base_end, image.base_end());
+    EXPECT_EQ(header.base_end, system_base.base_end());
     EXPECT_EQ(header.base_end % host::heap_alignment, 0u);
     EXPECT_EQ(header.bump, header.base_end);
     EXPECT_EQ(header.in_use, 0u);
@@ -141,27 +141,27 @@ TEST(Image, Header) {
     EXPECT_EQ(header.debug_capacity, 10u);
     EXPECT_LE((u64{header.debug} << handle_shift) + 10 * sizeof(DebugRecord), header.base_end);
     EXPECT_GT(header.realtime, 1'600'000'000'000'000'000u);
-    SystemHeader fresh = image.fresh_header();
+    SystemHeader fresh = system_base.fresh_header();
     EXPECT_GT(fresh.monotonic, header.monotonic);
     fresh.realtime = header.realtime;
     fresh.monotonic = header.monotonic;
     EXPECT_EQ(std::memcmp(&fresh, &header, sizeof fresh), 0);
 }
 
-TEST(Image, InputThatIsNotThere) {
+TEST(SystemBase, InputThatIsNotThere) {
     SystemOptions options;
     options.arena_size = 1 << 20;
-    EXPECT_EQ(make_image(options).fresh_header().stdin_node, 0u);
+    EXPECT_EQ(make_system_base(options).fresh_header().stdin_node, 0u);
     options.input = shared_bytes("");
-    EXPECT_NE(make_image(options).fresh_header().stdin_node, 0u);
+    EXPECT_NE(make_system_base(options).fresh_header().stdin_node, 0u);
     options.input.reset();
     options.is_live = true;
-    SystemImage image = make_image(options);
-    Memory memory = memory_of(image);
+    SystemBase system_base = make_system_base(options);
+    Memory memory = memory_of(system_base);
     EXPECT_EQ(memory.node(memory.header().stdin_node).flags, 0u);
 }
 
-TEST(Image, InputsOfMany) {
+TEST(SystemBase, InputsOfMany) {
     const std::string large = pattern(2 * file_block + 1);
     std::vector<host::ProcessInput> inputs = {{4, {"p", "a"}, shared_bytes("short")},
                                               {5, {"p", "{}"}, shared_bytes(large)},
@@ -170,8 +170,8 @@ TEST(Image, InputsOfMany) {
     options.arena_size = 1 << 20;
     options.inputs = inputs;
     options.process_count = 3;
-    SystemImage image = make_image(options);
-    Memory memory = memory_of(image);
+    SystemBase system_base = make_system_base(options);
+    Memory memory = memory_of(system_base);
     ASSERT_NE(memory.header().inputs, 0u);
     auto entry = [&](u32 i) { return memory.get<InputEntry>(memory.header().inputs, i); };
     EXPECT_EQ(entry(0).number, 4u);
@@ -185,7 +185,7 @@ TEST(Image, InputsOfMany) {
     std::vector<host::ProcessInput> many(2000, {0, {"p"}, shared_bytes("short")});
     options.inputs = many;
     options.process_count = u32(many.size());
-    EXPECT_LT(make_image(options).base_end(),
+    EXPECT_LT(make_system_base(options).base_end(),
               sizeof(SystemHeader) + many.size() * 400 + host::heap_alignment);
 
     inputs[0].arguments.push_back(std::string("a\0b", 3));
@@ -194,11 +194,11 @@ TEST(Image, InputsOfMany) {
     EXPECT_EQ(error_of(options), "a NUL byte in arguments");
 }
 
-TEST(Image, RandomKey) {
+TEST(SystemBase, RandomKey) {
     SystemOptions options;
     options.arena_size = 1 << 20;
     auto key = [&] {
-        SystemHeader header = make_image(options).fresh_header();
+        SystemHeader header = make_system_base(options).fresh_header();
         return std::vector<u32>(std::begin(header.random_key), std::end(header.random_key));
     };
     EXPECT_NE(key(), key());
@@ -211,28 +211,28 @@ TEST(Image, RandomKey) {
     EXPECT_NE(zero, key());
 }
 
-TEST(Image, LeavesOut) {
+TEST(SystemBase, LeavesOut) {
     Folder folder;
     folder.write("kept", "");
     folder.write("\xff", "");
     folder.write("a\xc0\xaf", "");
     folder.link("link", "\xed\xa0\x80");
     ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-    SystemImage image = make_image(options_for(folder));
-    Memory memory = memory_of(image);
-    EXPECT_EQ(memory.tree(memory.root(), &image), (Tree{{"kept", "="}}));
-    EXPECT_EQ(image.skipped_names(), 3u);
+    SystemBase system_base = make_system_base(options_for(folder));
+    Memory memory = memory_of(system_base);
+    EXPECT_EQ(memory.tree(memory.root(), &system_base), (Tree{{"kept", "="}}));
+    EXPECT_EQ(system_base.skipped_names(), 3u);
 }
 
-TEST(Image, ColdBlocks) {
+TEST(SystemBase, ColdBlocks) {
     Folder folder, outside;
     std::string content = pattern(host::cold_size + 5000);
     folder.write("d/cold", content);
     outside.write("cold", content);
-    SystemImage image = make_image(options_for(folder));
-    ASSERT_EQ(image.cold_count(), 1u);
+    SystemBase system_base = make_system_base(options_for(folder));
+    ASSERT_EQ(system_base.cold_count(), 1u);
     auto block = [&](u64 number) {
-        Result<std::vector<u8>> read = image.read_block(0, number);
+        Result<std::vector<u8>> read = system_base.read_block(0, number);
         return read ? std::string(read->begin(), read->end()) : "error";
     };
     std::string zeros(file_block, '\0');
@@ -242,11 +242,11 @@ TEST(Image, ColdBlocks) {
     EXPECT_EQ(block(258), zeros);
     EXPECT_EQ(block(~u64{0}), zeros);
     EXPECT_EQ(block(u64{1} << 52), zeros);
-    EXPECT_FALSE(image.read_block(1, 0));
-    EXPECT_FALSE(image.read_block(~u32{0}, 0));
+    EXPECT_FALSE(system_base.read_block(1, 0));
+    EXPECT_FALSE(system_base.read_block(~u32{0}, 0));
 
     // A file that shrank or grew since then.
-    SystemImage again = make_image(options_for(folder));
+    SystemBase again = make_system_base(options_for(folder));
     fs::resize_file(folder / "d/cold", 100);
     EXPECT_EQ(block(0), content.substr(0, 100) + zeros.substr(100));
     EXPECT_EQ(block(3), zeros);
@@ -254,7 +254,7 @@ TEST(Image, ColdBlocks) {
     folder.write("d/cold", content + content);
     EXPECT_EQ(block(257), last + zeros.substr(last.size()));
 
-    // Something else in its place; the image that has read nothing yet has nothing open.
+    // Something else in its place; the base that has read nothing yet has nothing open.
     fs::remove(folder / "d/cold");
     EXPECT_THAT(again.read_block(0, 0).error().message, HasSubstr("d/cold"));
     folder.link("d/cold", (outside / "cold").string());
@@ -267,7 +267,7 @@ TEST(Image, ColdBlocks) {
     EXPECT_FALSE(again.read_block(0, 0));
 }
 
-TEST(Image, Unreadable) {
+TEST(SystemBase, Unreadable) {
     Folder folder;
     folder.write("d/x", "x");
     folder.write("e/y", "y");
@@ -276,12 +276,12 @@ TEST(Image, Unreadable) {
     chmod((folder / "d").c_str(), 0);
     {
         Unprivileged unprivileged(folder);
-        SystemImage image = make_image(options_for(folder));
-        Memory memory = memory_of(image);
-        EXPECT_EQ(image.unreadable(), 2u);
+        SystemBase system_base = make_system_base(options_for(folder));
+        Memory memory = memory_of(system_base);
+        EXPECT_EQ(system_base.unreadable(), 2u);
         EXPECT_EQ(memory.node(memory.lookup("secret")).size, 6u);
         EXPECT_EQ(memory.node(memory.lookup("secret")).flags, node_is_cold);
-        EXPECT_THAT(image.read_block(0, 0).error().message, HasSubstr("permission denied"));
+        EXPECT_THAT(system_base.read_block(0, 0).error().message, HasSubstr("permission denied"));
         EXPECT_EQ(memory.node(memory.lookup("d")).content_count, 0u);
         EXPECT_EQ(memory.content(memory.lookup("e/y")), "y");
         SystemOptions options = options_for(folder);
@@ -291,19 +291,19 @@ TEST(Image, Unreadable) {
     chmod((folder / "d").c_str(), 0755);
 }
 
-TEST(Image, MuchIsCold) {
+TEST(SystemBase, MuchIsCold) {
     Folder folder;
     for (u32 i = 0; i < 20; i++) folder.write(std::to_string(i), pattern(host::cold_size, i));
     SystemOptions options = options_for(folder);
     options.arena_size = 16 << 20;
-    SystemImage image = make_image(options);
-    Memory memory = memory_of(image);
-    EXPECT_LT(image.base_end(), 5u << 20);
-    EXPECT_GT(image.cold_count(), 15u);
-    EXPECT_EQ(memory.tree(memory.root(), &image), folder.tree());
+    SystemBase system_base = make_system_base(options);
+    Memory memory = memory_of(system_base);
+    EXPECT_LT(system_base.base_end(), 5u << 20);
+    EXPECT_GT(system_base.cold_count(), 15u);
+    EXPECT_EQ(memory.tree(memory.root(), &system_base), folder.tree());
 }
 
-TEST(Image, Errors) {
+TEST(SystemBase, Errors) {
     Folder folder;
     folder.write("file", "");
     SystemOptions options;
@@ -333,7 +333,7 @@ TEST(Image, Errors) {
     EXPECT_THAT(error_of(options), HasSubstr("at most 256 GiB"));
 }
 
-TEST(Image, TooLarge) {
+TEST(SystemBase, TooLarge) {
     Folder folder;
     for (u32 i = 0; i < 1000; i++) folder.write(std::to_string(i), "x");
     SystemOptions options = options_for(folder, false);
@@ -348,7 +348,7 @@ TEST(Image, TooLarge) {
     EXPECT_THAT(error_of(options), HasSubstr("more than"));
 }
 
-TEST(Image, Deep) {
+TEST(SystemBase, Deep) {
     Folder folder;
     std::string path = "d";
     for (u32 i = 2; i < host::max_host_depth; i++) path += "/d";

@@ -60,14 +60,14 @@ struct SystemOptions : SystemContents {
     std::vector<std::string> arguments;  // the program's name first
     bool has_numbered_arguments = false;
     // One for each process, instead of `arguments`; empty: they are all alike. Only looked at while
-    // the image is made.
+    // the base is made.
     std::span<const ProcessInput> inputs;
     u32 process_count = 1;
     bool is_live = false;
     u64 arena_size = 0;
     u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those
     u32 debug_capacity = 0;
-    // Asked before each file is read: then the image is given up with an Error.
+    // Asked before each file is read: then the base is given up with an Error.
     std::function<bool()> is_cancelled = {};
 };
 
@@ -79,16 +79,16 @@ struct HostFile {
     s64 accessed;
 };
 
-class SystemImage {
+class SystemBase {
 public:
-    static Result<SystemImage> make(const SystemOptions& options);
+    static Result<SystemBase> make(const SystemOptions& options);
 
-    SystemImage(SystemImage&&) noexcept;
-    SystemImage& operator=(SystemImage&&) noexcept;
-    ~SystemImage();
+    SystemBase(SystemBase&&) noexcept;
+    SystemBase& operator=(SystemBase&&) noexcept;
+    ~SystemBase();
 
     // The beginning of the arena: the header, then what it leads to. From there to base_end() are
-    // zeros. The header's clocks are those of when the image was made.
+    // zeros. The header's clocks are those of when the base was made.
     std::span<const u8> bytes() const { return bytes_; }
     u64 base_end() const { return base_end_; }
     // The header for another launch, with the clocks of now.
@@ -122,15 +122,15 @@ public:
     Result<std::vector<u8>> read_block(u32 host_id, u64 block) const {
         return read_blocks(host_id, block, 1);
     }
-    // Past the end that the file had when the image was made are zeros.
+    // Past the end that the file had when the base was made are zeros.
     Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
     // Keeps what a path leads to now for read_cold, before it leads to something else.
-    void hold_cold(u32 preopen, const std::string& path) const;
+    void keep_cold_open(u32 preopen, const std::string& path) const;
 
 private:
-    friend class ImageBuilder;
+    friend class SystemBaseBuilder;
     struct ColdFiles;
-    SystemImage();
+    SystemBase();
 
     std::vector<u8> bytes_;
     u64 base_end_ = 0;
