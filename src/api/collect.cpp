@@ -60,11 +60,12 @@ void collect_records(const std::vector<DebugRecord>& records, gpurun_result& res
 
 Result<void> collect_files(u32 index, gpurun_result& result) {
     const Handle block = result.processes[index].block;
-    if (!result.left || !block) return {};
+    if (!result.snapshot || !block) return {};
     gpurun_result::Files files;
-    files.changes = TRY(host::changes(result.left->arena.bytes, block));
+    files.changes = TRY(host::changes(result.snapshot->arena.bytes, block));
     for (const host::Change& change : files.changes)
-        files.paths.push_back(guest_path(result.left->base->mount(change.preopen), change.path));
+        files.paths.push_back(
+            guest_path(result.snapshot->base->mount(change.preopen), change.path));
     if (!files.changes.empty()) result.files[index] = std::move(files);
     return {};
 }

@@ -54,7 +54,7 @@ gpurun_error* gpurun_device_prepare(gpurun_device* device, bool for_several) {
     return guarded([&]() -> Result<void> {
         if (!device) return Error{"gpurun_device_prepare wants a device"};
         TRY(gpurun::api::Inside::check(*device));
-        gpurun::api::Turn only(*device);
+        gpurun::api::DeviceLock lock(*device);
         return device->device->prepare(for_several ? gpurun::device::Mode::burst
                                                    : gpurun::device::Mode::space);
     });

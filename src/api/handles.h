@@ -63,7 +63,7 @@ struct gpurun_result {
         gpurun::u64 values_at = 0;  // in `values`
         gpurun::u32 value_count = 0;
         gpurun::u32 exit_code = 0;
-        gpurun::Handle block = 0;  // in left->arena
+        gpurun::Handle block = 0;  // in snapshot->arena
         gpurun_ending ending = GPURUN_RETURNED;
     };
     struct Files {
@@ -88,8 +88,8 @@ struct gpurun_result {
     gpurun::u64 machine_faults = 0;  // of a machine, whose processes are not here
     std::vector<std::string> debug;
     gpurun::u64 debug_dropped = 0;
-    std::shared_ptr<const void> keeper;              // what `left` is part of
-    const gpurun::engine::Leavings* left = nullptr;  // only where files are kept
+    std::shared_ptr<const void> keeper;                        // what `snapshot` is part of
+    const gpurun::engine::SystemSnapshot* snapshot = nullptr;  // only where files are kept
 };
 
 namespace gpurun::api {
@@ -128,9 +128,9 @@ private:
 };
 
 // Whoever has it has the device to itself. After Inside::check.
-class Turn {
+class DeviceLock {
 public:
-    explicit Turn(gpurun_device& device) : inside_(*device.device), lock_(device.running) {}
+    explicit DeviceLock(gpurun_device& device) : inside_(*device.device), lock_(device.running) {}
 
 private:
     Inside inside_;
@@ -144,7 +144,7 @@ void collect(engine::Completion completion, bool is_stopped, u32 index, gpurun_r
 void collect_message(std::string message, u32 index, gpurun_result& result);
 void collect_output(int stream, std::string_view bytes, u32 index, gpurun_result& result);
 void collect_records(const std::vector<DebugRecord>& records, gpurun_result& result);
-// What the process changed; result.left is where.
+// What the process changed; result.snapshot is where.
 Result<void> collect_files(u32 index, gpurun_result& result);
 
 // ---- values (value.cpp) ------------------------------------------------------------

@@ -251,7 +251,7 @@ gpurun_error* gpurun_machine_open(gpurun_device* device, const gpurun_config* gi
         auto made = std::make_unique<gpurun_machine>();
         {
             TRY(api::Inside::check(*device));
-            api::Turn only(*device);
+            api::DeviceLock lock(*device);
             if (device->has_machine) return Error{"the device has a machine already"};
             device->has_machine = true;
             made->device = device;

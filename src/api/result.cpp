@@ -45,9 +45,9 @@ const gpurun_result::Files* find_files(const gpurun_result* result, uint32_t pro
 
 Result<std::string> content_of(const gpurun_result& result, const gpurun::host::Change& change) {
     using gpurun::host::ChangeKind;
-    const auto& arena = result.left->arena.bytes;
+    const auto& arena = result.snapshot->arena.bytes;
     if (change.kind == ChangeKind::write_file)
-        return gpurun::host::contents(arena, change.node, result.left->base.get());
+        return gpurun::host::contents(arena, change.node, result.snapshot->base.get());
     if (change.kind == ChangeKind::make_symlink) {
         gpurun::Node node = TRY(gpurun::host::node_at(arena, change.node));
         return std::string(TRY(gpurun::host::symlink_text(arena, node)));
@@ -232,9 +232,9 @@ gpurun_error* gpurun_result_store_files(const gpurun_result* result, uint32_t pr
         const Process* found = find(result, process);
         if (!found || !folder)
             return Error{"gpurun_result_store_files wants a process that there is and a folder"};
-        if (!result->left || !found->block) return {};
-        return gpurun::host::store(result->left->arena.bytes, found->block, *result->left->base,
-                                   folder);
+        if (!result->snapshot || !found->block) return {};
+        return gpurun::host::store(result->snapshot->arena.bytes, found->block,
+                                   *result->snapshot->base, folder);
     });
 }
 

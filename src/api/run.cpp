@@ -7,7 +7,7 @@
 
 using namespace gpurun;
 using engine::BurstReport;
-using engine::Leavings;
+using engine::SystemSnapshot;
 
 namespace {
 
@@ -32,11 +32,11 @@ Result<void> run_one(device::Device& device, const engine::Job& job, gpurun_resu
     result.debug_dropped = ended.debug_dropped;
     result.stacks = std::move(ended.samples);
     if (ended.dump) result.dump_problem = ended.dump->to_string();
-    if (ended.left.files) result.file_problem = ended.left.files->to_string();
+    if (ended.snapshot.files) result.file_problem = ended.snapshot.files->to_string();
     if (!job.run.system.keeps_files) return {};
-    auto left = std::make_shared<const Leavings>(std::move(ended.left));
-    result.left = left.get();
-    result.keeper = left;
+    auto snapshot = std::make_shared<const SystemSnapshot>(std::move(ended.snapshot));
+    result.snapshot = snapshot.get();
+    result.keeper = snapshot;
     return api::collect_files(0, result);
 }
 
@@ -74,10 +74,10 @@ Result<void> collect_job(const std::shared_ptr<const BurstReport>& report, u32 j
     if (report->dump_problem(job)) result.dump_problem = report->dump_problem(job)->to_string();
     const u32 processes = report->processes(job);
     result.processes.resize(processes);
-    const Leavings* left = report->left(job);
-    if (left) result.system_bytes = left->arena.bytes.size() - left->base->base_end();
+    const SystemSnapshot* snapshot = report->snapshot(job);
+    if (snapshot) result.system_bytes = snapshot->arena.bytes.size() - snapshot->base->base_end();
     if (run.system.keeps_files) {
-        result.left = left;
+        result.snapshot = snapshot;
         result.keeper = report;
     }
     const auto& problem = report->output_problem(job);
@@ -165,7 +165,7 @@ gpurun_error* gpurun_run(gpurun_device* device, const gpurun_module* module,
         const engine::Job job = TRY(job_of(module, config));
         auto made = std::make_unique<gpurun_result>();
         TRY(api::Inside::check(*device));
-        api::Turn only(*device);
+        api::DeviceLock lock(*device);
         TRY(check_free(*device));
         TRY(run_one(*device->device, job, *made));
         *result = made.release();
@@ -182,7 +182,7 @@ gpurun_error* gpurun_run_jobs(gpurun_device* device, const gpurun_job* jobs, siz
         for (size_t i = 0; i < count; i++)
             all.push_back(TRY(job_of(jobs[i].module, jobs[i].config)));
         TRY(api::Inside::check(*device));
-        api::Turn only(*device);
+        api::DeviceLock lock(*device);
         TRY(check_free(*device));
         Results made = TRY(run_many(*device->device, all));
         for (size_t i = 0; i < count; i++) results[i] = made[i].release();

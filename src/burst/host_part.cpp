@@ -22,7 +22,7 @@ std::chrono::microseconds HostPart::sample_slice() const {
 Result<void> HostPart::sample(std::span<const Part> parts, const Stage& stage) {
     const auto begin = steady_clock::now();
     if (begin < next_sample_) return {};
-    for (const Slots& slots : stage.slots) {
+    for (const SlotGroup& slots : stage.slots) {
         const Burst& burst = *parts[slots.part].burst;
         if (!burst.sample) continue;
         std::vector<u64> running;
@@ -40,7 +40,7 @@ Result<void> HostPart::sample(std::span<const Part> parts, const Stage& stage) {
     return {};
 }
 
-Result<void> HostPart::serve(const Part& part, Slots& slots) {
+Result<void> HostPart::serve(const Part& part, SlotGroup& slots) {
     const Burst& burst = *part.burst;
     for (u64 lane = 0; lane < slots.states.size(); lane++) {
         LaneState& state = slots.states[lane];
@@ -55,7 +55,8 @@ Result<void> HostPart::serve(const Part& part, Slots& slots) {
 
 // Answers a process, which has trapped or waits for something. One that trapped does so once more
 // when it goes on, and ends.
-Result<void> HostPart::answer_lane(LaneProcess& process, const Burst& burst, const Slots& slots) {
+Result<void> HostPart::answer_lane(LaneProcess& process, const Burst& burst,
+                                   const SlotGroup& slots) {
     u32 state = u32(ThreadState::host);
     if (burst.look) TRY(process.read_words(burst.thread + thread_state, {&state, 1}));
     if (ThreadState(state) == ThreadState::trapped)

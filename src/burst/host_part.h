@@ -25,10 +25,10 @@ public:
     // Looks at stacks of lanes that ran when the kernel parked, if it is time for that.
     Result<void> sample(std::span<const Part> parts, const Stage& stage);
     // Does what lanes of a parked kernel wait for; they go on with the next launch.
-    Result<void> serve(const Part& part, Slots& slots);
+    Result<void> serve(const Part& part, SlotGroup& slots);
 
 private:
-    Result<void> answer_lane(LaneProcess& process, const Burst& burst, const Slots& slots);
+    Result<void> answer_lane(LaneProcess& process, const Burst& burst, const SlotGroup& slots);
 
     // To park, and to go on, takes some milliseconds where there are many lanes.
     static constexpr std::chrono::milliseconds sample_every{50};

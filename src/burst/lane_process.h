@@ -9,7 +9,7 @@ namespace gpurun::burst {
 class LaneProcess final : public device::WaitingProcess {
 public:
     // `lane` is warp * lanes of a warp + lane. All of it outlives this.
-    LaneProcess(KernelDevice& device, const Burst& burst, const Slots& slots, u64 lane)
+    LaneProcess(KernelDevice& device, const Burst& burst, const SlotGroup& slots, u64 lane)
         : device_(device),
           burst_(burst),
           slots_(slots),
@@ -48,7 +48,7 @@ private:
 
     KernelDevice& device_;
     const Burst& burst_;
-    const Slots& slots_;
+    const SlotGroup& slots_;
     const u64 warp_lanes_, warp_, lane_;
     const LaneState state_;
 };

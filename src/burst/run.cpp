@@ -13,9 +13,9 @@ using device::BurstOutcome;
 using device::RunControl;
 using std::chrono::steady_clock;
 
-class Run {
+class BurstRun {
 public:
-    Run(KernelDevice& device, std::span<const Burst> bursts, const RunControl& control)
+    BurstRun(KernelDevice& device, std::span<const Burst> bursts, const RunControl& control)
         : device_(device), bursts_(bursts), control_(control), host_(device, bursts) {}
 
     Result<BurstOutcome> run() {
@@ -50,7 +50,7 @@ private:
         const Layout layout = outcome_.layout = bursts_[0].layout;
         if (!TRY(prepare(device_, parts_, *first, processes)))
             return Error{TRY(describe_need(device_, *first, layout))};
-        for (const Slots& slots : first->slots)
+        for (const SlotGroup& slots : first->slots)
             outcome_.slots += u32(slots.plan.warps * slots.plan.lanes);
         stages_.push_back(std::move(first));
         return {};
@@ -61,8 +61,9 @@ private:
         // Once it is stopped, lanes only hand in what they have.
         if (control_.wants_stop()) return false;
         if (stage.source) return stage.source->has_outgrown();
-        return std::ranges::any_of(
-            stage.slots, [&](const Slots& slots) { return slots.begun < parts_[slots.part].end; });
+        return std::ranges::any_of(stage.slots, [&](const SlotGroup& slots) {
+            return slots.begun < parts_[slots.part].end;
+        });
     }
 
     // Runs its processes until there is nothing to do, or others wait for their turn. Returns false
@@ -72,17 +73,17 @@ private:
         PhaseTimer timer(Phase::prepare);
         std::vector<MovedProcess> moved;
         if (stage.source) moved = TRY(offer_outgrown(stage));
-        for (Slots& slots : stage.slots) TRY(write_lanes(device_, slots));
+        for (SlotGroup& slots : stage.slots) TRY(write_lanes(device_, slots));
         RunControl control = control_;
         control.slice = slice_of(stage);
         TRY(launch(stage, control));
-        for (Slots& slots : stage.slots) TRY(read_lanes(device_, slots));
+        for (SlotGroup& slots : stage.slots) TRY(read_lanes(device_, slots));
         if (stage.source) take_away(*stage.source, moved, stage.slots[0].begun);
         if (control_.wants_stop()) return true;
         if (host_.is_profiled()) TRY(host_.sample(parts_, stage));
         if (awaits_native(parts_)) TRY(take_late_native());
         if (may_have_enough() && control_.is_enough(not_begun())) TRY(begin_no_more());
-        for (Slots& slots : stage.slots) {
+        for (SlotGroup& slots : stage.slots) {
             TRY(host_.serve(parts_[slots.part], slots));
             if (slots.has_outgrown()) TRY(find_room(stage, slots));
         }
@@ -134,7 +135,7 @@ private:
     Result<void> tell_progress(const Stage& running) {
         u64 begun = 0, lanes = 0;
         for (const auto& stage : stages_)
-            for (const Slots& slots : stage->slots) {
+            for (const SlotGroup& slots : stage->slots) {
                 lanes += slots.lane_count();
                 if (stage->source) continue;  // its processes were begun elsewhere
                 u32 next = u32(slots.begun);
@@ -166,7 +167,7 @@ private:
     }
 
     // Frees the slots of those that lanes of a larger stage have taken: the first `taken`.
-    static void take_away(Slots& source, std::span<const MovedProcess> moved, u64 taken) {
+    static void take_away(SlotGroup& source, std::span<const MovedProcess> moved, u64 taken) {
         for (u64 i = 0; i < std::min<u64>(moved.size(), taken); i++)
             source.states[moved[i].slot].flags &= ~(lane_has_outgrown | lane_has_process);
         if (!moved.empty()) source.is_changed = true;
@@ -174,7 +175,7 @@ private:
 
     // Makes a stage for what has outgrown `slots`. Where there is no room, processes stay, and
     // growing fails.
-    Result<void> find_room(const Stage& stage, Slots& slots) {
+    Result<void> find_room(const Stage& stage, SlotGroup& slots) {
         for (const auto& other : stages_)
             if (other->source == &slots) return {};
         outcome_.has_outgrown = true;
@@ -230,7 +231,7 @@ private:
     bool may_have_enough() const { return control_.is_enough && !has_enough_; }
     u64 not_begun() const {
         u64 count = 0;
-        for (const Slots& slots : stages_[0]->slots) {
+        for (const SlotGroup& slots : stages_[0]->slots) {
             const u64 end = parts_[slots.part].end;
             count += end - std::min(end, slots.begun);
         }
@@ -264,7 +265,7 @@ private:
 Result<BurstOutcome> run(KernelDevice& device, std::span<const Burst> parts,
                          const RunControl& control) {
     if (parts.empty()) return BurstOutcome{};
-    return Run(device, parts, control).run();
+    return BurstRun(device, parts, control).run();
 }
 
 }  // namespace gpurun::burst

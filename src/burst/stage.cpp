@@ -34,7 +34,7 @@ Result<bool> plan(KernelDevice& device, std::span<const Part> parts, Stage& stag
     if (may_grow) room = std::max(least, room * (stage.number == 0 ? 0.67 : 0.5));
     spread(plans, processes, stage.kernel.resident_warps, room);
     for (usize i = 0; i < plans.size(); i++) {
-        Slots& slots = stage.slots[i];
+        SlotGroup& slots = stage.slots[i];
         slots.plan = plans[i];
         // A range has as many lanes in a warp as the whole burst, in fewer warps.
         const u64 needed =
@@ -46,7 +46,7 @@ Result<bool> plan(KernelDevice& device, std::span<const Part> parts, Stage& stag
 
 // Allocates what the slots of a part take, all as it is before the first process.
 Result<void> allocate_slots(KernelDevice& device, const Part& part, bool is_first_stage,
-                            std::span<const u8> template_bytes, Slots& slots) {
+                            std::span<const u8> template_bytes, SlotGroup& slots) {
     const SlotLayout& layout = slots.layout;
     const bool is_linear = slots.plan.layout == Layout::linear;
     slots.template_words = TRY(device.upload(std::span<const u32>(layout.words), "the template"));
@@ -69,7 +69,7 @@ Result<void> allocate_slots(KernelDevice& device, const Part& part, bool is_firs
 }
 
 // Fills in what a kernel is told of the slots that processes come from.
-void set_source(BurstPart& row, const Slots& source) {
+void set_source(BurstPart& row, const SlotGroup& source) {
     row.source_words = source.words.at();
     row.source_bytes = source.bytes_at();
     row.source_bytes_per_process = source.layout.bytes_per_process;
@@ -79,7 +79,7 @@ void set_source(BurstPart& row, const Slots& source) {
 }
 
 // Returns what a kernel is told of a part in slots of this size.
-BurstPart make_row(const KernelDevice& device, const Part& part, const Slots& slots,
+BurstPart make_row(const KernelDevice& device, const Part& part, const SlotGroup& slots,
                    std::span<const u8> template_bytes, u32 first_warp) {
     const Burst& burst = *part.burst;
     const SlotLayout& layout = slots.layout;
@@ -120,7 +120,7 @@ BurstPart make_row(const KernelDevice& device, const Part& part, const Slots& sl
 
 }  // namespace
 
-bool Slots::has_outgrown() const {
+bool SlotGroup::has_outgrown() const {
     return std::ranges::any_of(
         states, [](const LaneState& state) { return (state.flags & lane_has_outgrown) != 0; });
 }
@@ -160,14 +160,14 @@ Result<bool> prepare(KernelDevice& device, std::span<const Part> parts, Stage& s
                      std::span<const u64> processes) {
     const u64 free = TRY(device.free_memory());
     bool is_deep = false;
-    for (Slots& slots : stage.slots) {
+    for (SlotGroup& slots : stage.slots) {
         const Burst& burst = *parts[slots.part].burst;
         slots.layout = lay_out(burst, slot_size(burst, stage.number, device.info().lanes, free));
         is_deep |= slots.layout.stack_end - slots.layout.stack > gang_stack_slots;
     }
     stage.kernel = TRY(device.burst_kernel({is_native(parts), is_deep, parts[0].burst->layout}));
     if (!TRY(plan(device, parts, stage, processes))) return false;
-    for (Slots& slots : stage.slots) {
+    for (SlotGroup& slots : stage.slots) {
         const Part& part = parts[slots.part];
         const std::vector<u8> bytes = initial_bytes(*part.burst, slots.layout);
         TRY(allocate_slots(device, part, stage.source == nullptr, bytes, slots));
@@ -184,7 +184,7 @@ Result<bool> prepare(KernelDevice& device, std::span<const Part> parts, Stage& s
 Result<std::string> describe_need(KernelDevice& device, const Stage& stage, Layout layout) {
     u64 needed = 0, free = TRY(device.free_memory());
     const u32 lanes = device.info().warp_lanes;
-    for (const Slots& slots : stage.slots)
+    for (const SlotGroup& slots : stage.slots)
         needed += u64(slots.layout.words.size()) * 4 * lanes +
                   slots.layout.bytes_per_process * (layout == Layout::linear ? 1 : lanes);
     return format(
@@ -200,7 +200,7 @@ Result<void> write_table(KernelDevice& device, const Stage& stage, const char* w
     return device.synchronize(what);
 }
 
-Result<void> read_lanes(KernelDevice& device, Slots& slots) {
+Result<void> read_lanes(KernelDevice& device, SlotGroup& slots) {
     u32 begun = 0;
     TRY(device.copy_out(&begun, slots.next.at(), sizeof begun));
     slots.begun = begun;
@@ -208,7 +208,7 @@ Result<void> read_lanes(KernelDevice& device, Slots& slots) {
                            slots.states.size() * sizeof(LaneState));
 }
 
-Result<void> write_lanes(KernelDevice& device, Slots& slots) {
+Result<void> write_lanes(KernelDevice& device, SlotGroup& slots) {
     if (!slots.is_changed) return {};
     slots.is_changed = false;
     TRY(device.copy_in(slots.lanes.at(), slots.states.data(),

@@ -25,7 +25,7 @@ struct Part {
 };
 
 // Processes of a part, all in slots of one size.
-struct Slots {
+struct SlotGroup {
     usize part = 0;  // index
     SlotLayout layout;
     Plan plan;
@@ -48,8 +48,8 @@ struct Slots {
 // that have outgrown the slots of another stage.
 struct Stage {
     u32 number = 0;  // plan.h: slot_size()
-    std::vector<Slots> slots;
-    Slots* source = nullptr;  // where its processes come from
+    std::vector<SlotGroup> slots;
+    SlotGroup* source = nullptr;  // where its processes come from
     device::BurstKernel kernel;
     std::vector<BurstPart> table;
     Buffer rows, counters, moved;
@@ -75,7 +75,7 @@ Result<std::string> describe_need(KernelDevice& device, const Stage& stage, Layo
 // Writes the rows of a stage's table again, once they have changed.
 Result<void> write_table(KernelDevice& device, const Stage& stage, const char* what);
 // Reads what lanes left when a kernel ended; writes what the host changed of that before the next.
-Result<void> read_lanes(KernelDevice& device, Slots& slots);
-Result<void> write_lanes(KernelDevice& device, Slots& slots);
+Result<void> read_lanes(KernelDevice& device, SlotGroup& slots);
+Result<void> write_lanes(KernelDevice& device, SlotGroup& slots);
 
 }  // namespace gpurun::burst

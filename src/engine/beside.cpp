@@ -48,7 +48,7 @@ void await_workers_at_end() {
 }
 [[maybe_unused]] const bool is_awaited_at_end = (await_workers_at_end(), true);
 
-struct Done {
+struct WorkState {
     std::mutex mutex;
     std::condition_variable changed;
     bool is_done = false;
@@ -90,7 +90,7 @@ Result<void> begin_beside(std::function<void()> work) {
 
 Result<bool> run_beside(std::function<void()> work, const device::RunControl& control) {
     constexpr std::chrono::milliseconds look(20);  // at the stop request
-    auto done = std::make_shared<Done>();
+    auto done = std::make_shared<WorkState>();
     TRY(begin_beside([work = std::move(work), done] {
         Result<void> outcome = guarded([&]() -> Result<void> {
             work();

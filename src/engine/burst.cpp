@@ -332,7 +332,7 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
     for (usize i = 0; i < parts.size(); i++) {
         if (!systems[i]) continue;
         TRY(parts[i].notes->take_from(*systems[i]));
-        parts[i].left = TRY(systems[i]->finish(0));
+        parts[i].snapshot = TRY(systems[i]->finish(0));
     }
     return BurstReport(std::move(parts), std::move(outcome), ranges.choice());
 }
@@ -390,7 +390,7 @@ Completion BurstReport::of(u32 process, u32 job) const {
 }
 
 Result<std::string> BurstReport::stream(u32 process, int number, u32 job) const {
-    const Leavings* all = left(job);
+    const SystemSnapshot* all = snapshot(job);
     Handle at = block(process, job);
     if (!all || at == 0) return std::string();
     ProcessBlock me = TRY(host::value_at<ProcessBlock>(all->arena.bytes, host::offset_of(at),
@@ -403,8 +403,8 @@ const Notes* BurstReport::notes(u32 job) const {
     return found ? &*found : nullptr;
 }
 
-const Leavings* BurstReport::left(u32 job) const {
-    return parts_[job].left ? &*parts_[job].left : nullptr;
+const SystemSnapshot* BurstReport::snapshot(u32 job) const {
+    return parts_[job].snapshot ? &*parts_[job].snapshot : nullptr;
 }
 
 Handle BurstReport::block(u32 process, u32 job) const {

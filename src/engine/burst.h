@@ -44,8 +44,8 @@ public:
         std::unique_ptr<Store> store;
         Extern func;
         u32 processes = 0;
-        std::optional<Leavings> left;  // of modules with imports
-        u32 dumps = 0;                 // that were written
+        std::optional<SystemSnapshot> snapshot;  // of modules with imports
+        u32 dumps = 0;                           // that were written
         std::optional<Error> dump_problem;
         std::optional<Error> output_problem;  // why output was lost
         std::optional<Notes> notes;           // of modules with imports
@@ -65,7 +65,7 @@ public:
     // What processes noted, if nobody took it, and what found no room; null: nothing.
     const Notes* notes(u32 job = 0) const;
     // What all processes of the job left, and where the block of one is in it; 0: it has none.
-    const Leavings* left(u32 job = 0) const;
+    const SystemSnapshot* snapshot(u32 job = 0) const;
     Handle block(u32 process, u32 job = 0) const;
     // How many were dumped, max_dumps at the most, and what kept others from it.
     u32 dumps(u32 job = 0) const { return parts_[job].dumps; }

@@ -168,7 +168,7 @@ void HotCode::want_all() {
     for (Piece& piece : pieces_) piece.is_wanted = true;
 }
 
-bool HotCode::take(device::Device& device, Taken& taken) {
+bool HotCode::take(device::Device& device, CodeOfRun& taken) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
     take_quick();

@@ -40,14 +40,14 @@ public:
     // Has everything loaded that was compiled, whether it is hot or not.
     void want_all();
     // What of the machine code a run has.
-    struct Taken {
+    struct CodeOfRun {
         std::vector<std::shared_ptr<const device::NativeCode>> parts;  // the new ones
         usize count = 0;                                               // of all
         u32 functions = 0;                                             // of all, less quick code
     };
     // Loads what is worth it, unless another run has, and adds to what a run has taken before.
     // Returns true if there is more than before.
-    bool take(device::Device& device, Taken& taken);
+    bool take(device::Device& device, CodeOfRun& taken);
     ~HotCode();
     // Compiles nothing more, and keeps what there is.
     void give_up();
@@ -63,7 +63,7 @@ private:
         u64 heat = 0;          // nanoseconds
         bool is_wanted = false, is_loaded = false;
     };
-    struct Loaded {
+    struct LoadedPiece {
         std::shared_ptr<const device::NativeCode> code;
         u32 functions;  // 0: quick code
     };
@@ -105,7 +105,7 @@ private:
     std::mutex mutex_;
     std::vector<Function> functions_;
     std::vector<Piece> pieces_;
-    std::vector<Loaded> loaded_;
+    std::vector<LoadedPiece> loaded_;
     std::shared_ptr<const device::NativeCode> first_image_;  // of these
     std::shared_ptr<codegen::QuickCode> quick_;
     std::vector<codegen::QuickCode::Function> new_quick_;  // that nobody has taken

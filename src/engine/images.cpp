@@ -136,7 +136,7 @@ std::optional<codegen::Image> Images::Shared::find_kept(codegen::Target target, 
     return std::nullopt;
 }
 
-Result<std::shared_ptr<const FoundImage>> Images::Shared::compile(const Job& job) {
+Result<std::shared_ptr<const FoundImage>> Images::Shared::compile(const CompileJob& job) {
     translate::Options translating;
     translating.metered = job.is_metered;
     const translate::Code code = TRY(translate::translate(*module, translating));
@@ -160,14 +160,14 @@ Result<std::shared_ptr<const FoundImage>> Images::Shared::compile(const Job& job
     return found;
 }
 
-bool Images::Shared::is_unwanted(const Job& job) const {
+bool Images::Shared::is_unwanted(const CompileJob& job) const {
     return is_given_up || job.is_unwanted || is_program_ending();
 }
 
 // Begins to make an image, with the lock held. What went wrong is in its row.
 void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
                    device::Assembler assemble) {
-    auto job = std::make_shared<Job>();
+    auto job = std::make_shared<CompileJob>();
     job->target = target;
     job->is_metered = is_metered;
     job->is_nice = is_nice;

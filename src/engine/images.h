@@ -58,7 +58,7 @@ public:
 
 private:
     // What a thread is to make.
-    struct Job {
+    struct CompileJob {
         codegen::Target target;
         bool is_metered = false, is_nice = false;
         device::Assembler assemble;
@@ -68,10 +68,10 @@ private:
         codegen::Target target;
         bool is_metered;
         std::shared_ptr<const FoundImage> found;
-        std::shared_ptr<Job> job;      // while it is being made
-        std::optional<Error> problem;  // why it cannot be made
-        bool is_told = false;          // that was said
-        bool is_assembled = false;     // what takes long of loading it was done
+        std::shared_ptr<CompileJob> job;  // while it is being made
+        std::optional<Error> problem;     // why it cannot be made
+        bool is_told = false;             // that was said
+        bool is_assembled = false;        // what takes long of loading it was done
     };
     // What threads share that make images. It outlives this object as long as they need it.
     struct Shared {
@@ -94,8 +94,8 @@ private:
                                                 const translate::Code& code);
         std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                                const translate::Code& code);
-        Result<std::shared_ptr<const FoundImage>> compile(const Job& job);
-        bool is_unwanted(const Job& job) const;
+        Result<std::shared_ptr<const FoundImage>> compile(const CompileJob& job);
+        bool is_unwanted(const CompileJob& job) const;
         std::shared_ptr<const FoundImage> add(codegen::Target target, bool is_metered,
                                               codegen::Image image, ImageSource source);
     };

@@ -70,11 +70,11 @@ private:
 
     void sections() {
         out_ += "sections:\n    id  name            offset      size     count\n";
-        wasm::ByteReader in(module_.bytes.data(), header_bytes, u32(module_.bytes.size()));
+        wasm::BinaryReader in(module_.bytes.data(), header_bytes, u32(module_.bytes.size()));
         while (!in.at_end()) {
             u32 id = in.byte(), size = in.leb_u32(), begin = in.position();
             in.skip(size);
-            wasm::ByteReader content(module_.bytes.data(), begin, begin + size);
+            wasm::BinaryReader content(module_.bytes.data(), begin, begin + size);
             column(id, 6);
             out_ += "  ";
             out_ += section_name(id);

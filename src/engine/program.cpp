@@ -128,7 +128,7 @@ private:
     Result<bool> fulfil() {
         ProcessBlock me = TRY(process());
         switch (me.request) {
-            case Request::input: return bring_input(me);
+            case Request::input: return give_input(me);
             case Request::block:
             case Request::sync:
             case Request::call: {
@@ -140,7 +140,7 @@ private:
         }
     }
 
-    Result<bool> bring_input(const ProcessBlock& me) {
+    Result<bool> give_input(const ProcessBlock& me) {
         std::optional<steady_clock::time_point> deadline = when(TRY(store_.wait_end()));
         if (control_.deadline)
             deadline = deadline ? std::min(*deadline, *control_.deadline) : *control_.deadline;
@@ -222,8 +222,8 @@ Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
 }
 
 Result<void> write_dump(const DumpFolder& folder, Store& store, ProgramEnding& ending) {
-    ProcessSnapshot left = TRY(store.capture(store.space()));
-    Result<void> written = folder.write(0, left, store.space());
+    const ProcessSnapshot snapshot = TRY(store.capture(store.space()));
+    Result<void> written = folder.write(0, snapshot, store.space());
     if (!written)
         ending.dump = written.error();
     else
@@ -263,11 +263,11 @@ Result<ProgramEnding> run_to_end(device::Device& device, const Job& job,
     ending.debug_dropped = runner.notes().lost();
     ending.native = store->native_facts();
     store.reset();  // it uses what is taken
-    Result<Leavings> left = system.finish(ending.block);
-    if (left)
-        ending.left = std::move(*left);
+    Result<SystemSnapshot> snapshot = system.finish(ending.block);
+    if (snapshot)
+        ending.snapshot = std::move(*snapshot);
     else if (!ending.problem)
-        ending.problem = left.error();
+        ending.problem = snapshot.error();
     ending.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return ending;
 }

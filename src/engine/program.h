@@ -19,7 +19,7 @@ struct ProgramEnding {
     std::vector<DebugRecord> debug;
     u64 debug_dropped = 0;
     std::vector<StackSample> samples;  // of its stack, if it was profiled
-    Leavings left;
+    SystemSnapshot snapshot;
     Handle block = 0;  // the process's, in there; 0: it made no system call
     NativeFacts native;
 };

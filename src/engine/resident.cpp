@@ -262,8 +262,8 @@ Result<bool> Resident::await_park() {
 Result<void> Resident::write_back() {
     const Handle block = TRY(read_header()).kept_files;
     if (block == 0) return {};
-    const Leavings left = TRY(system_->finish(block));
-    if (left.files) return *left.files;
+    const SystemSnapshot snapshot = TRY(system_->finish(block));
+    if (snapshot.files) return *snapshot.files;
     return {};
 }
 
@@ -502,7 +502,7 @@ Result<void> Resident::handle(const host::Message& message) {
     if (message.kind == MessageKind::record) return handle_record(message.as<DebugRecord>());
     if (message.kind == MessageKind::want_block) {
         const auto wanted = message.as<BlockRequest>();
-        if (has_bytes(wanted.block)) return bring_block(wanted);
+        if (has_bytes(wanted.block)) return send_block(wanted);
         (wanted.block == whole_process ? shown_ : syncs_).push_back(wanted);
         mailbox_->set_stop(stop_park);
         return {};
@@ -580,7 +580,8 @@ Result<void> Resident::handle(const host::Message& message) {
 }
 
 // Returns what is at positions of a program's code. The mutex is locked.
-std::vector<Frame> Resident::frames_of(const Loaded& program, const std::vector<u32>& positions) {
+std::vector<Frame> Resident::frames_of(const LoadedProgram& program,
+                                       const std::vector<u32>& positions) {
     std::vector<Frame> frames;
     for (u32 position : positions)
         if (std::optional<Frame> frame = program.made.store->frame_at(position))
@@ -607,7 +608,7 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
         return {};
     }
     dumps_.faults++;
-    const Loaded& program = *programs_[ended.program];
+    const LoadedProgram& program = *programs_[ended.program];
     std::string text = format("%s, process %u: ", program.name.c_str(), record.process);
     if (Ending(ended.ending) == Ending::out_of_fuel)
         text += "out of fuel";
@@ -631,7 +632,7 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
 }
 
 // Numbers of the device are checked before they are followed, in the host's own copy of the base.
-Result<void> Resident::bring_block(const BlockRequest& wanted) {
+Result<void> Resident::send_block(const BlockRequest& wanted) {
     BlockAnswer answer{};
     answer.task = wanted.task;
     answer.node = wanted.node;

@@ -126,7 +126,7 @@ private:
         std::shared_ptr<const std::vector<u8>> body;  // of which
         u64 begin = 0, size = 0;
     };
-    struct Loaded {
+    struct LoadedProgram {
         std::string name, file;
         std::shared_ptr<const wasm::Module> module;
         Template made;
@@ -140,7 +140,7 @@ private:
         Job wanted;
         device::RunControl control;  // who may stop it
         device::Tier tier = device::Tier::interp;
-        std::unique_ptr<Loaded> program = {};
+        std::unique_ptr<LoadedProgram> program = {};
         ProgramInfo info = {};
         std::optional<Result<device::Burst>> made = {};  // its template as a burst of one
         u64 size = 0;                                    // of what is sent
@@ -172,7 +172,7 @@ private:
     Result<device::Tier> choose_tier(const Job& job, const device::RunControl& control);
     Result<device::Burst> make_program(Loading& loading);
     void take_in(std::span<Loading* const> all) noexcept;
-    Result<u32> bring(Loading& loading);
+    Result<u32> send_program(Loading& loading);
     Result<void> send_program(u32 number, ProgramInfo& info,
                               const std::shared_ptr<std::vector<u8>>& blob);
     Result<MachineHeader> lay_out_tables(const device::MachineShape& shape, SystemHeader& system);
@@ -193,16 +193,16 @@ private:
     Result<void> handle(const host::Message& message);
     Result<void> handle_output(const host::Message& message);
     Result<void> handle_record(const DebugRecord& record);
-    std::vector<Frame> frames_of(const Loaded& program, const std::vector<u32>& positions);
+    std::vector<Frame> frames_of(const LoadedProgram& program, const std::vector<u32>& positions);
     Result<void> handle_taken(const StreamBytes& taken);
-    Result<void> bring_block(const BlockRequest& wanted);
+    Result<void> send_block(const BlockRequest& wanted);
     Result<void> sync_files();
     Result<MachineHeader> read_header();
     // A task of the machine while it is parked.
     struct SeenTask {
         TaskEntry task;
         ProcessEntry process;
-        Loaded* program;
+        LoadedProgram* program;
     };
     Result<SeenTask> read_task(const MachineHeader& header, u32 index);
     void dump(const MachineHeader& header, u32 task);
@@ -265,7 +265,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Error> failure_;
-    std::vector<std::unique_ptr<Loaded>> programs_;
+    std::vector<std::unique_ptr<LoadedProgram>> programs_;
     std::vector<Loading*> ready_;  // to be taken in; of threads that want to have `loading_`
     std::vector<std::shared_ptr<Stream>> streams_;
     std::set<u32> inputs_;                      // whose ends are open here

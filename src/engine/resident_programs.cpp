@@ -33,8 +33,8 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     ProgramInfo& info = loading.info;
     info.name_length = u32(wanted.name.size());
     std::ranges::copy(wanted.name, info.name);
-    loading.program = std::make_unique<Loaded>();
-    Loaded& program = *loading.program;
+    loading.program = std::make_unique<LoadedProgram>();
+    LoadedProgram& program = *loading.program;
     program.name = wanted.name;
     program.file = wanted.file;
     program.module = wanted.module;
@@ -92,7 +92,7 @@ void Resident::take_in(std::span<Loading* const> all) noexcept {
 }
 
 // Sends it; its number.
-Result<u32> Resident::bring(Loading& loading) {
+Result<u32> Resident::send_program(Loading& loading) {
     const std::string& name = loading.wanted.program.name;
     const device::Burst& burst = **loading.made;
     ProgramInfo& info = loading.info;
@@ -182,7 +182,7 @@ Result<std::vector<u32>> Resident::load(std::span<const Job> programs) {
     for (const Loading& one : mine)
         if (!*one.made) return one.made->error();
     std::vector<u32> numbers;
-    for (Loading& one : mine) numbers.push_back(TRY(bring(one)));
+    for (Loading& one : mine) numbers.push_back(TRY(send_program(one)));
     for (usize i = 0; i < mine.size(); i++) {
         u32 error = 0;
         TRY(wait_for({}, nullptr, [&] {

@@ -5,7 +5,7 @@
 
 namespace gpurun::engine {
 
-u32 Streams::terminals(bool has_input) const {
+u32 StreamOptions::terminals(bool has_input) const {
     u32 bits = are_inherited ? host::console().terminals : 0;
     if (has_input || read) bits &= ~u32{1};
     return write ? bits & 1 : bits;
@@ -65,7 +65,7 @@ Result<std::optional<DumpFolder>> dump_folder(const Job& job) {
 
 StoreOptions store_options(StoreOptions fitting, const Job& job,
                            const device::RunControl& control) {
-    const Limits& limits = job.run.limits;
+    const ProcessLimits& limits = job.run.limits;
     StoreOptions store = std::move(fitting);
     store.stack_slots = limits.stack_slots.value_or(store.stack_slots);
     store.heap_words = limits.heap_words.value_or(store.heap_words);

@@ -29,7 +29,7 @@ struct Program {
 };
 
 // What each process may have. Nothing: what suits the device and how many processes there are.
-struct Limits {
+struct ProcessLimits {
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
     std::optional<u64> system_bytes;  // system memory of the whole launch
@@ -37,7 +37,7 @@ struct Limits {
 
 // Where standard streams lead, if not to SystemContents::input. Output that nobody takes is kept
 // for whoever asks how a process ended.
-struct Streams {
+struct StreamOptions {
     bool are_inherited = false;          // they are this program's own, live
     decltype(host::Streams::read) read;  // brings input when a process asks for it
     TakeOutput write;                    // takes output; that of many once all have ended
@@ -78,8 +78,8 @@ struct Run {
     std::optional<std::string> program_name;  // what the program sees; nothing: its own
     host::SystemContents system;
     std::vector<HostFunction> functions;  // not on machines
-    Limits limits;
-    Streams streams;
+    ProcessLimits limits;
+    StreamOptions streams;
     device::Tier tier = device::Tier::interp;
     // How memories of many processes lie on GPUs. Nothing: as is faster (engine/burst_ranges.h).
     std::optional<Layout> layout;

@@ -17,9 +17,9 @@ namespace gpurun::engine {
 namespace {
 
 using text::Command;
+using text::ScriptValue;
 using wasm::Heap;
 using wasm::ValType;
-using ScriptValue = text::Value;
 using ModulePtr = std::shared_ptr<const wasm::Module>;
 
 // What scripts may import as "spectest". Its functions print nowhere.

@@ -246,7 +246,7 @@ private:
         std::shared_ptr<Images> images;
         u32 begin;
         std::shared_ptr<HotCode> hot = {};  // where it comes function by function
-        HotCode::Taken taken = {};
+        HotCode::CodeOfRun taken = {};
     };
 
     Store(const StoreOptions& options, device::Device& device)

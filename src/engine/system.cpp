@@ -102,15 +102,15 @@ Result<std::string> stream_bytes(SystemMemory& system, const Node& node) {
 
 }  // namespace
 
-Result<Leavings> System::finish(Handle block) {
+Result<SystemSnapshot> System::finish(Handle block) {
     const SystemHeader header = TRY(read_value<SystemHeader>(*memory_, 0));
     const u64 size = std::min(header.bump, memory_->size());
-    Leavings left{TRY(memory_->take(size)), std::move(base_), {}};
+    SystemSnapshot snapshot{TRY(memory_->take(size)), std::move(base_), {}};
     memory_.reset();
-    if (block == 0) return left;
-    Result<void> written = host::write_back(left.arena.bytes, block, *left.base);
-    if (!written) left.files = written.error();
-    return left;
+    if (block == 0) return snapshot;
+    Result<void> written = host::write_back(snapshot.arena.bytes, block, *snapshot.base);
+    if (!written) snapshot.files = written.error();
+    return snapshot;
 }
 
 u64 system_bytes(const device::DeviceInfo& device, u32 processes) {
@@ -143,7 +143,7 @@ Result<void> System::fulfil(device::WaitingProcess& process,
                             const TakeRecord& note_record) {
     u64 at = offset_of(process.block());
     ProcessBlock me = TRY(read_value<ProcessBlock>(*memory_, at));
-    if (me.request == Request::block) return bring_block(me, at);
+    if (me.request == Request::block) return load_block(me, at);
     if (me.request == Request::call) return call_host(process, me, functions);
     if (me.request == Request::sync) {
         Result<void> written = sync_file(*memory_, process.block(), me.request_node, *base_);
@@ -247,7 +247,7 @@ Result<void> System::call_host(device::WaitingProcess& process, const ProcessBlo
     return write_value(*memory_, at, answer);
 }
 
-Result<void> System::bring_block(const ProcessBlock& me, u64 at) {
+Result<void> System::load_block(const ProcessBlock& me, u64 at) {
     Node node = TRY(read_value<Node>(*memory_, offset_of(me.request_node)));
     u64 table = offset_of(node.content), place = me.request_at;
     bool is_there = place < node.content_count;

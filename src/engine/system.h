@@ -27,7 +27,7 @@ Result<void> write_value(device::SystemMemory& system, u64 offset, const T& valu
 }
 
 // What processes left in system memory, once the device has it no more.
-struct Leavings {
+struct SystemSnapshot {
     device::TakenMemory arena;
     std::unique_ptr<host::SystemBase> base;
     std::optional<Error> files;  // what kept changed files from being written back
@@ -70,12 +70,12 @@ public:
     Result<u64> lost_records();
     // Ends a launch, however it ended: takes what is in use of the memory, and writes back what the
     // process of that block changed in writable directories. 0: nothing is written back.
-    Result<Leavings> finish(Handle block);
+    Result<SystemSnapshot> finish(Handle block);
     // Where the part begins that is set aside for large files; it goes on to the end.
     u64 cold_blocks_begin() const { return cold_blocks_begin_; }
 
 private:
-    Result<void> bring_block(const ProcessBlock& me, u64 at);
+    Result<void> load_block(const ProcessBlock& me, u64 at);
     Result<void> call_host(device::WaitingProcess& process, const ProcessBlock& me,
                            std::span<const HostFunction> functions);
 

@@ -539,14 +539,15 @@ Identity Identity::of(const struct stat& info) {
 }
 
 void Problems::add(std::string message) {
-    if (count_++ < most_told) told_.push_back(std::move(message));
+    if (count_++ < max_messages) messages_.push_back(std::move(message));
 }
 
 Result<void> Problems::result() const {
     if (count_ == 0) return {};
     std::string all;
-    for (const std::string& message : told_) all += (all.empty() ? "" : "; ") + message;
-    if (count_ > told_.size()) all += format("; and %llu more", Number(count_ - told_.size()));
+    for (const std::string& message : messages_) all += (all.empty() ? "" : "; ") + message;
+    if (count_ > messages_.size())
+        all += format("; and %llu more", Number(count_ - messages_.size()));
     if (!last_.empty()) all += "; " + last_;
     return Error{all};
 }

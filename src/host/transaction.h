@@ -75,8 +75,8 @@ public:
     Result<void> result() const;  // an Error that names them
 
 private:
-    static constexpr u64 most_told = 5;
-    std::vector<std::string> told_;
+    static constexpr u64 max_messages = 5;
+    std::vector<std::string> messages_;
     std::string last_;
     u64 count_ = 0;
 };

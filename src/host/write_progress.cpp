@@ -14,7 +14,7 @@ s64 now() {
 }  // namespace
 
 WriteProgress::WriteProgress(const WriteListener& listener, u64 files)
-    : listener_(listener), files_(files), told_(now()) {
+    : listener_(listener), files_(files), reported_at_(now()) {
     if (listener_ && files_ > 0) listener_(0, files_);
 }
 
@@ -27,8 +27,8 @@ void WriteProgress::add(u64 steps) {
     steps_ += steps;
     if (!listener_) return;
     const s64 time = now();
-    if (time - told_ < pause) return;
-    told_ = time;
+    if (time - reported_at_ < pause) return;
+    reported_at_ = time;
     listener_(std::min(steps_ / steps_of_file, files_), files_);
 }
 

@@ -26,7 +26,7 @@ private:
     const WriteListener& listener_;
     const u64 files_;
     u64 steps_ = 0;
-    s64 told_;  // when: ns
+    s64 reported_at_;  // when: ns
 };
 
 }  // namespace gpurun::host

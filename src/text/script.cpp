@@ -49,17 +49,17 @@ constexpr HeapWord heap_words[] = {
 
 struct ValueWord {
     const char* word;
-    Value::Kind kind;
+    ScriptValue::Kind kind;
 };
 constexpr ValueWord value_words[] = {
-    {"i32.const", Value::Kind::i32},         {"i64.const", Value::Kind::i64},
-    {"f32.const", Value::Kind::f32},         {"f64.const", Value::Kind::f64},
-    {"v128.const", Value::Kind::v128},       {"ref.null", Value::Kind::ref_null},
-    {"ref.extern", Value::Kind::ref_extern}, {"ref.host", Value::Kind::ref_host},
-    {"ref.func", Value::Kind::ref_func},     {"ref.any", Value::Kind::ref_any},
-    {"ref.eq", Value::Kind::ref_eq},         {"ref.i31", Value::Kind::ref_i31},
-    {"ref.struct", Value::Kind::ref_struct}, {"ref.array", Value::Kind::ref_array},
-    {"ref.exn", Value::Kind::ref_exn},       {"either", Value::Kind::either},
+    {"i32.const", ScriptValue::Kind::i32},         {"i64.const", ScriptValue::Kind::i64},
+    {"f32.const", ScriptValue::Kind::f32},         {"f64.const", ScriptValue::Kind::f64},
+    {"v128.const", ScriptValue::Kind::v128},       {"ref.null", ScriptValue::Kind::ref_null},
+    {"ref.extern", ScriptValue::Kind::ref_extern}, {"ref.host", ScriptValue::Kind::ref_host},
+    {"ref.func", ScriptValue::Kind::ref_func},     {"ref.any", ScriptValue::Kind::ref_any},
+    {"ref.eq", ScriptValue::Kind::ref_eq},         {"ref.i31", ScriptValue::Kind::ref_i31},
+    {"ref.struct", ScriptValue::Kind::ref_struct}, {"ref.array", ScriptValue::Kind::ref_array},
+    {"ref.exn", ScriptValue::Kind::ref_exn},       {"either", ScriptValue::Kind::either},
 };
 
 template <class Row, usize size>
@@ -254,8 +254,8 @@ private:
         return out;
     }
 
-    Value value(bool is_expected, u32 depth) {
-        Value out;
+    ScriptValue value(bool is_expected, u32 depth) {
+        ScriptValue out;
         in_.take();
         const ValueWord* row = in_.is(Kind::keyword) ? find(value_words, in_.text()) : nullptr;
         if (!row) {
@@ -265,22 +265,22 @@ private:
         const Token& word = in_.take();
         out.kind = row->kind;
         switch (out.kind) {
-            case Value::Kind::i32: out.bits[0] = expect_integer(in_, 32); break;
-            case Value::Kind::i64: out.bits[0] = expect_integer(in_, 64); break;
-            case Value::Kind::f32:
+            case ScriptValue::Kind::i32: out.bits[0] = expect_integer(in_, 32); break;
+            case ScriptValue::Kind::i64: out.bits[0] = expect_integer(in_, 64); break;
+            case ScriptValue::Kind::f32:
                 out.bits[0] = expect_float(in_, 32, is_expected ? out.nan : nullptr);
                 break;
-            case Value::Kind::f64:
+            case ScriptValue::Kind::f64:
                 out.bits[0] = expect_float(in_, 64, is_expected ? out.nan : nullptr);
                 break;
-            case Value::Kind::v128: {
+            case ScriptValue::Kind::v128: {
                 Vector vector = expect_vector(in_, is_expected);
                 out.shape = vector.shape;
                 for (u32 i = 0; i < 2; i++) out.bits[i] = vector.bits[i];
                 for (u32 i = 0; i < 4; i++) out.nan[i] = vector.nan[i];
                 break;
             }
-            case Value::Kind::ref_null:
+            case ScriptValue::Kind::ref_null:
                 if (in_.is(Kind::right)) break;
                 if (const HeapWord* heap = find(heap_words, in_.text())) {
                     in_.take();
@@ -289,7 +289,7 @@ private:
                     in_.unexpected();
                 }
                 break;
-            case Value::Kind::either:
+            case ScriptValue::Kind::either:
                 if (!is_expected) in_.unexpected(word);
                 if (depth == max_either_nesting) in_.fail(word, "alternatives nest too deeply");
                 while (in_.is(Kind::left)) out.alternatives.push_back(value(true, depth + 1));
@@ -335,7 +335,7 @@ std::string float_text(u64 bits, u32 width, Nan nan) {
     return format("%a", __builtin_bit_cast(double, bits));
 }
 
-std::string vector_text(const Value& value) {
+std::string vector_text(const ScriptValue& value) {
     std::string text = to_string(value.shape);
     u32 lanes = lane_count(value.shape), width = 128 / lanes;
     for (u32 lane = 0; lane < lanes; lane++) {
@@ -349,7 +349,7 @@ std::string vector_text(const Value& value) {
 
 }  // namespace
 
-std::string Value::to_string() const {
+std::string ScriptValue::to_string() const {
     std::string text = "(";
     for (const ValueWord& row : value_words) {
         if (row.kind == kind) text += row.word;
@@ -361,7 +361,7 @@ std::string Value::to_string() const {
         case Kind::f64: text += " " + float_text(bits[0], 64, nan[0]); break;
         case Kind::v128: text += " " + vector_text(*this); break;
         case Kind::either:
-            for (const Value& value : alternatives) text += " " + value.to_string();
+            for (const ScriptValue& value : alternatives) text += " " + value.to_string();
             break;
         default:
             for (const HeapWord& row : heap_words) {

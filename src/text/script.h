@@ -22,7 +22,7 @@ inline constexpr u32 max_either_nesting = 16;  // then "alternatives nest too de
 
 // An argument of an action, or what an assertion expects for one result. Only expectations have
 // NaN patterns, references without a number, and alternatives.
-struct Value {
+struct ScriptValue {
     enum class Kind : u8 {
         i32,
         i64,
@@ -50,7 +50,7 @@ struct Value {
     u64 bits[2] = {0, 0};
     std::optional<wasm::Heap> heap;
     std::optional<u32> number;
-    std::vector<Value> alternatives;
+    std::vector<ScriptValue> alternatives;
 
     std::string to_string() const;  // as a script writes it, such as "(i32.const 7)"
 };
@@ -74,7 +74,7 @@ struct Action {
     Kind kind = Kind::invoke;
     std::string module;  // $id without the dollar; empty: the latest instance
     std::string field;   // UTF-8, may hold zero bytes
-    std::vector<Value> arguments;
+    std::vector<ScriptValue> arguments;
 };
 
 struct Command {
@@ -103,7 +103,7 @@ struct Command {
     std::string name, target;
     std::optional<ScriptModule> module;
     std::optional<Action> action;
-    std::vector<Value> results;
+    std::vector<ScriptValue> results;
     std::string message;  // the wording that a failure is expected to start with
     std::vector<std::string> shared;
     std::vector<Command> commands;

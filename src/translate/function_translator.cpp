@@ -78,7 +78,7 @@ const FunctionTranslator::LocalRun& FunctionTranslator::run_of(u32 local) const 
 }
 
 void FunctionTranslator::declare_locals(const wasm::Func& func) {
-    wasm::ByteReader in(module_.bytes.data(), func.body, func.code);
+    wasm::BinaryReader in(module_.bytes.data(), func.body, func.code);
     for (u32 groups = in.leb_u32(); groups > 0; groups--) {
         u32 count = in.leb_u32();
         s64 heap = 0;

@@ -46,13 +46,13 @@ std::string formatted(const char* pattern, va_list args) {
 
 }  // namespace
 
-Failure malformed_bytes(const Bytes& bytes, const ByteReader& reader) {
+Failure malformed_bytes(const Bytes& bytes, const BinaryReader& reader) {
     u32 at = reader.error_offset();
     std::string message = reader.error();
     if (message == "unexpected end") message += " of section or function";
     if (message == "illegal opcode") {
         message += format(" %02x", bytes[at]);
-        ByteReader code(bytes.data(), at + 1, u32(bytes.size()));
+        BinaryReader code(bytes.data(), at + 1, u32(bytes.size()));
         if (bytes[at] >= 0xfb && bytes[at] <= 0xfe) message += format(" %02x", code.leb_u32());
     }
     return {std::move(message), at, true};
@@ -81,7 +81,7 @@ bool Decoder::decode() {
     u32 position = header_bytes;
     u8 last_rank = 0;
     while (!failure_ && position < size) {
-        ByteReader head(bytes.data(), position, size);
+        BinaryReader head(bytes.data(), position, size);
         u8 id = head.byte();
         u32 length = head.leb_u32();
         if (id >= u32(Section::count)) {
@@ -100,7 +100,7 @@ bool Decoder::decode() {
         if (failure_) break;
         if (id != u8(Section::custom)) last_rank = section_rank[id];
 
-        in_ = ByteReader(bytes.data(), head.position(), head.position() + length);
+        in_ = BinaryReader(bytes.data(), head.position(), head.position() + length);
         section(id);
         if (!failure_ && !in_.ok()) fail(malformed_bytes(bytes, in_));
         if (!failure_ && !in_.at_end())

@@ -85,7 +85,7 @@ private:
 
     std::shared_ptr<Module> module_;
     Module& m_;
-    ByteReader in_;
+    BinaryReader in_;
     Validator validator_;
     std::optional<Failure> failure_;
     std::optional<u32> data_count_;

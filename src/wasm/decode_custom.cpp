@@ -20,7 +20,7 @@ namespace {
 
 using NameMap = std::vector<std::pair<u32, std::string>>;
 
-std::string read_name(ByteReader& in) {
+std::string read_name(BinaryReader& in) {
     u32 size = in.leb_u32();
     const u8* text = in.data();
     in.skip(size);
@@ -30,13 +30,13 @@ std::string read_name(ByteReader& in) {
 }
 
 // A count of entries that have two bytes at least.
-u32 read_count(ByteReader& in) {
+u32 read_count(BinaryReader& in) {
     u32 n = in.leb_u32();
     if (n > in.left() / 2) in.fail("unexpected end");
     return in.ok() ? n : 0;
 }
 
-NameMap read_name_map(ByteReader& in) {
+NameMap read_name_map(BinaryReader& in) {
     NameMap map;
     u32 n = read_count(in);
     map.reserve(n);
@@ -49,14 +49,14 @@ NameMap read_name_map(ByteReader& in) {
 }
 
 bool read_names(const Bytes& bytes, const CustomSection& section, Names& names) {
-    ByteReader in(bytes.data(), section.begin, section.end);
+    BinaryReader in(bytes.data(), section.begin, section.end);
     while (in.ok() && !in.at_end()) {
         u8 id = in.byte();
         u32 size = in.leb_u32();
-        ByteReader part = in;
+        BinaryReader part = in;
         in.skip(size);
         if (!in.ok()) break;
-        part = ByteReader(bytes.data(), part.position(), in.position());
+        part = BinaryReader(bytes.data(), part.position(), in.position());
         if (id == 0) names.module = read_name(part);
         if (id == 1) names.funcs = read_name_map(part);
         if (id == 2) {
@@ -74,7 +74,7 @@ bool read_names(const Bytes& bytes, const CustomSection& section, Names& names) 
 
 bool read_branch_hints(const Module& module, const CustomSection& section,
                        std::vector<BranchHint>& hints) {
-    ByteReader in(module.bytes.data(), section.begin, section.end);
+    BinaryReader in(module.bytes.data(), section.begin, section.end);
     u32 funcs = read_count(in);
     for (u32 i = 0; i < funcs && in.ok(); i++) {
         u32 func = in.leb_u32();

@@ -254,7 +254,7 @@ void Decoder::body(Func& func) {
                          max_function_bytes);
     func.end = in_.position();
 
-    ByteReader locals(m_.bytes.data(), func.body, func.end);
+    BinaryReader locals(m_.bytes.data(), func.body, func.end);
     u64 total = m_.types[func.type].func.params.size();
     u32 groups = locals.leb_u32();
     for (u32 i = 0; i < groups && locals.ok(); i++) {

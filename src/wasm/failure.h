@@ -15,6 +15,6 @@ struct Failure {
 };
 
 // The failure of a reader that ran into bytes it cannot read.
-Failure malformed_bytes(const Bytes& bytes, const ByteReader& reader);
+Failure malformed_bytes(const Bytes& bytes, const BinaryReader& reader);
 
 }  // namespace gpurun::wasm

@@ -56,7 +56,7 @@ Op op_from_code(u8 prefix, u32 code) {
     }
 }
 
-Op read_prefixed_op(ByteReader& reader, u8 prefix) {
+Op read_prefixed_op(BinaryReader& reader, u8 prefix) {
     if (!reader.ok()) return Op::invalid;
     u32 start = reader.position() - 1;
     Op op = prefix >= 0xfb && prefix <= 0xfe ? op_from_code(prefix, reader.leb_u32()) : Op::invalid;
@@ -66,7 +66,7 @@ Op read_prefixed_op(ByteReader& reader, u8 prefix) {
 
 bool InstrReader::next(Instr& instr) {
     if (error_ || position_ >= end_) return false;
-    ByteReader reader(bytes_, position_, end_);
+    BinaryReader reader(bytes_, position_, end_);
     read_instr(reader, instr);
     position_ = reader.position();
     error_ = reader.error();
@@ -80,21 +80,21 @@ constexpr u32 anywhere = 0x7fffffff;
 }  // namespace
 
 u32 ListReader::label() {
-    ByteReader reader(bytes_, position_, anywhere);
+    BinaryReader reader(bytes_, position_, anywhere);
     u32 depth = reader.leb_u32();
     position_ = reader.position();
     return depth;
 }
 
 CatchClause ListReader::catch_clause() {
-    ByteReader reader(bytes_, position_, anywhere);
+    BinaryReader reader(bytes_, position_, anywhere);
     CatchClause clause = read_catch_clause(reader);
     position_ = reader.position();
     return clause;
 }
 
 s64 ListReader::val_type(s64& heap, bool& nullable) {
-    ByteReader reader(bytes_, position_, anywhere);
+    BinaryReader reader(bytes_, position_, anywhere);
     s64 type = read_val_type(reader, heap, nullable);
     position_ = reader.position();
     return type;

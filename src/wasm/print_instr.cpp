@@ -147,7 +147,7 @@ void BodyPrinter::declarations(std::string& out) const {
     }
     printer_.signature(out, {{}, type.results});
     if (func_ < module.imported_funcs) return;
-    ByteReader in(module.bytes.data(), func.body, func.code);
+    BinaryReader in(module.bytes.data(), func.body, func.code);
     for (u32 groups = in.leb_u32(); groups > 0; groups--) {
         u32 count = in.leb_u32();
         s64 heap = 0;

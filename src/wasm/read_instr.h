@@ -31,14 +31,14 @@ constexpr u32 memarg_has_memory = 0x40;
 
 // A type code or, at 0 and above, an index. Codes have one byte, so a longer negative number
 // is malformed.
-inline s64 read_type_code(ByteReader& reader, const char* what) {
+inline s64 read_type_code(BinaryReader& reader, const char* what) {
     u32 start = reader.position();
     s64 value = reader.leb_s33();
     if (value < 0 && reader.position() != start + 1) reader.fail(what, start);
     return value;
 }
 
-inline s64 read_heap_type(ByteReader& reader) {
+inline s64 read_heap_type(BinaryReader& reader) {
     u32 start = reader.position();
     s64 value = read_type_code(reader, "malformed heap type");
     if (value < 0 && !code::is_abstract_heap(value)) reader.fail("malformed heap type", start);
@@ -46,7 +46,7 @@ inline s64 read_heap_type(ByteReader& reader) {
 }
 
 // Value and block types: what has begun with `value`, read at `start`.
-inline s64 finish_val_type(ByteReader& reader, s64 value, u32 start, const char* what, s64& heap,
+inline s64 finish_val_type(BinaryReader& reader, s64 value, u32 start, const char* what, s64& heap,
                            bool& nullable) {
     if (code::is_number_or_vector(value) || code::is_abstract_heap(value)) return value;
     if (value == code::ref || value == code::ref_null) {
@@ -58,14 +58,14 @@ inline s64 finish_val_type(ByteReader& reader, s64 value, u32 start, const char*
     return code::i32;
 }
 
-inline s64 read_val_type(ByteReader& reader, s64& heap, bool& nullable) {
+inline s64 read_val_type(BinaryReader& reader, s64& heap, bool& nullable) {
     u32 start = reader.position();
     s64 value = s64(s8(reader.byte() << 1)) >> 1;
     if (start != reader.position() && (reader.data()[-1] & 0x80)) value = 0;
     return finish_val_type(reader, value, start, "malformed value type", heap, nullable);
 }
 
-inline void read_block_type(ByteReader& reader, Instr& instr) {
+inline void read_block_type(BinaryReader& reader, Instr& instr) {
     u32 start = reader.position();
     s64 value = read_type_code(reader, "malformed block type");
     if (value >= 0 || value == block_empty) {
@@ -80,7 +80,7 @@ inline void read_block_type(ByteReader& reader, Instr& instr) {
 
 // Starts a list of at least `entry_bytes` an entry: no count is believed that the bytes left
 // cannot hold.
-inline void read_list_head(ByteReader& reader, Instr& instr, u32 entry_bytes) {
+inline void read_list_head(BinaryReader& reader, Instr& instr, u32 entry_bytes) {
     u32 start = reader.position();
     instr.count = reader.leb_u32();
     instr.list = reader.position();
@@ -90,7 +90,7 @@ inline void read_list_head(ByteReader& reader, Instr& instr, u32 entry_bytes) {
     }
 }
 
-inline CatchClause read_catch_clause(ByteReader& reader) {
+inline CatchClause read_catch_clause(BinaryReader& reader) {
     CatchClause clause{};
     u32 start = reader.position();
     u8 kind = reader.byte();
@@ -101,7 +101,7 @@ inline CatchClause read_catch_clause(ByteReader& reader) {
     return clause;
 }
 
-inline void read_memarg(ByteReader& reader, Instr& instr) {
+inline void read_memarg(BinaryReader& reader, Instr& instr) {
     u32 start = reader.position();
     u32 flags = reader.leb_u32();
     if (flags > max_memarg_flags) reader.fail("malformed memop flags", start);
@@ -110,9 +110,9 @@ inline void read_memarg(ByteReader& reader, Instr& instr) {
     instr.bits = reader.leb_u64();
 }
 
-[[gnu::noinline]] Op read_prefixed_op(ByteReader& reader, u8 prefix);  // instr.cpp
+[[gnu::noinline]] Op read_prefixed_op(BinaryReader& reader, u8 prefix);  // instr.cpp
 
-inline void read_lists(ByteReader& reader, Instr& instr) {
+inline void read_lists(BinaryReader& reader, Instr& instr) {
     if (instr.imm == Imm::br_table) {
         read_list_head(reader, instr, 1);
         for (u32 i = 0; i < instr.count && reader.ok(); i++) reader.leb_u32();
@@ -132,7 +132,7 @@ inline void read_lists(ByteReader& reader, Instr& instr) {
 }
 
 // Reads what follows the opcode. Where `imm` is a constant this is one load or two.
-[[gnu::always_inline]] inline void read_immediates(ByteReader& reader, Instr& instr, Imm imm) {
+[[gnu::always_inline]] inline void read_immediates(BinaryReader& reader, Instr& instr, Imm imm) {
     instr.imm = imm;
     switch (imm) {
         case Imm::none: return;
@@ -210,7 +210,7 @@ inline void read_lists(ByteReader& reader, Instr& instr) {
 }
 
 // Reads one instruction. On an error the reader has failed and instr means nothing.
-inline void read_instr(ByteReader& reader, Instr& instr) {
+inline void read_instr(BinaryReader& reader, Instr& instr) {
     instr.offset = reader.position();
     u8 first = reader.byte();
     Op op = op_lookup.one_byte[first];

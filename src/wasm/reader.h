@@ -6,9 +6,9 @@
 
 namespace gpurun::wasm {
 
-class ByteReader {
+class BinaryReader {
 public:
-    ByteReader(const u8* bytes, u32 begin, u32 end)
+    BinaryReader(const u8* bytes, u32 begin, u32 end)
         : base_(bytes), at_(bytes + begin), end_(bytes + end) {}
 
     u32 position() const { return u32(at_ - base_); }

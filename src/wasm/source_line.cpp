@@ -43,7 +43,7 @@ const CustomSection* find_section(const Module& module, std::string_view name) {
     return nullptr;
 }
 
-std::string read_string(ByteReader& in) {
+std::string read_string(BinaryReader& in) {
     const u8* begin = in.data();
     const u8* end = std::find(begin, begin + in.left(), 0);
     if (end == begin + in.left()) in.fail("a string without end");
@@ -62,7 +62,7 @@ struct Row {
 // One unit: a header, tables of directories and files, and a program.
 class Unit {
 public:
-    Unit(const Module& module, ByteReader in) : module_(module), in_(in) {}
+    Unit(const Module& module, BinaryReader in) : module_(module), in_(in) {}
 
     // False: nothing that can be used.
     bool read_header() {
@@ -106,7 +106,7 @@ public:
             has_last = !is_end;
             if (is_end) row = {};
         };
-        ByteReader in = program_;
+        BinaryReader in = program_;
         auto advance = [&](u64 operations) { row.address += operations * least_instruction_; };
         while (in.ok() && !in.at_end()) {
             u8 opcode = in.byte();
@@ -120,7 +120,7 @@ public:
             switch (opcode) {
                 case op_extended: {
                     u32 size = in.leb_u32();
-                    ByteReader part = in;
+                    BinaryReader part = in;
                     in.skip(size);
                     if (!in.ok() || size == 0) return found;
                     u8 extended = part.byte();
@@ -145,7 +145,7 @@ public:
     }
 
     std::string file_name(u32 number) {
-        ByteReader in = tables_;
+        BinaryReader in = tables_;
         return version_ >= 5 ? new_file_name(in, number) : old_file_name(in, number);
     }
 
@@ -162,7 +162,7 @@ private:
 
     // Directories, then files, both from 1 on; 0 is the directory of the compilation, which is told
     // elsewhere.
-    std::string old_file_name(ByteReader& in, u32 number) {
+    std::string old_file_name(BinaryReader& in, u32 number) {
         std::vector<std::string> directories{""};
         for (std::string text = read_string(in); in.ok() && !text.empty(); text = read_string(in))
             directories.push_back(std::move(text));
@@ -180,8 +180,8 @@ private:
 
     // Two tables of the same form, both from 0 on. Of their strings, which may be the same long one
     // again and again, only those that are wanted are kept.
-    std::string new_file_name(ByteReader& in, u32 number) {
-        ByteReader directories = in;
+    std::string new_file_name(BinaryReader& in, u32 number) {
+        BinaryReader directories = in;
         if (!for_entries(in, [](u32, const File&) {})) return "";
         std::optional<File> file;
         for_entries(in, [&](u32 i, const File& entry) {
@@ -198,7 +198,7 @@ private:
     }
 
     template <class Take>
-    bool for_entries(ByteReader& in, Take take) {
+    bool for_entries(BinaryReader& in, Take take) {
         struct Field {
             u32 content, form;
         };
@@ -223,7 +223,7 @@ private:
         return in.ok();
     }
 
-    bool read_field(ByteReader& in, u32 form, std::optional<std::string>& text, u32& number) {
+    bool read_field(BinaryReader& in, u32 form, std::optional<std::string>& text, u32& number) {
         switch (form) {
             case form_string: text = read_string(in); return in.ok();
             case form_line_strp: text = string_in(".debug_line_str", in.fixed<u32>()); return true;
@@ -243,14 +243,14 @@ private:
         const CustomSection* section = find_section(module_, name);
         if (!section || offset >= section->end - section->begin) return "";
         u32 begin = section->begin + offset;
-        ByteReader in(module_.bytes.data(), begin,
-                      begin + std::min(section->end - begin, max_path));
+        BinaryReader in(module_.bytes.data(), begin,
+                        begin + std::min(section->end - begin, max_path));
         return read_string(in);
     }
 
     const Module& module_;
-    ByteReader in_;
-    ByteReader tables_ = in_, program_ = in_;
+    BinaryReader in_;
+    BinaryReader tables_ = in_, program_ = in_;
     u16 version_ = 0;
     u8 least_instruction_ = 1, line_range_ = 1, opcode_base_ = 1;
     s8 line_base_ = 0;
@@ -265,13 +265,13 @@ std::string source_line(const Module& module, u32 offset) {
     const u32 address = offset - module.code_begin;
     std::optional<Unit::Found> best;
     std::string file;
-    ByteReader in(module.bytes.data(), section->begin, section->end);
+    BinaryReader in(module.bytes.data(), section->begin, section->end);
     while (in.ok() && !in.at_end()) {
         u32 size = in.fixed<u32>();
         u32 begin = in.position();
         in.skip(size);  // 64-bit DWARF has a size here that no section has
         if (!in.ok()) break;
-        Unit unit(module, ByteReader(module.bytes.data(), begin, in.position()));
+        Unit unit(module, BinaryReader(module.bytes.data(), begin, in.position()));
         if (!unit.read_header()) continue;
         // Some linkers leave functions that are gone at 0: what begins later is right.
         std::optional<Unit::Found> found = unit.find(address);

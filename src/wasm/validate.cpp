@@ -164,7 +164,7 @@ bool Validator::const_expr(u32 begin, u32 end, ValType type, u32 visible_globals
 }
 
 void Validator::start(u32 begin, u32 end) {
-    in_ = ByteReader(module_.bytes.data(), begin, end);
+    in_ = BinaryReader(module_.bytes.data(), begin, end);
     failure_.reset();
     frames_.clear();
     init_log_.clear();
@@ -190,7 +190,7 @@ bool Validator::read_locals(const Func& func) {
     param_count_ = local_count_ = u32(params.size());
     mark_++;
     bool has_unset = false;
-    ByteReader in(module_.bytes.data(), func.body, func.code);
+    BinaryReader in(module_.bytes.data(), func.body, func.code);
     u32 groups = in.leb_u32();
     for (u32 i = 0; i < groups; i++) {
         instr_.offset = in.position();

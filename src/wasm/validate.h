@@ -158,7 +158,7 @@ private:
     const char* op_name() const { return op_info(instr_.op).text; }
 
     const Module& module_;
-    ByteReader in_{nullptr, 0, 0};
+    BinaryReader in_{nullptr, 0, 0};
     Instr instr_;
     std::optional<Failure> failure_;
 

@@ -61,7 +61,7 @@ struct Subject {
 };
 
 // Waits until a run has so many functions.
-bool await(HotCode& hot, device::Device& device, HotCode::Taken& taken, u32 functions) {
+bool await(HotCode& hot, device::Device& device, HotCode::CodeOfRun& taken, u32 functions) {
     for (u32 i = 0; i < 5000 && taken.functions < functions; i++) {
         hot.take(device, taken);
         std::this_thread::sleep_for(milliseconds(2));
@@ -74,7 +74,7 @@ TEST(HotCode, CompilesWhatIsHotAndKeepsIt) {
     auto subject = Subject::make();
     auto device = *device::open_device("cpu");
     auto hot = subject->hot();
-    HotCode::Taken taken;
+    HotCode::CodeOfRun taken;
     subject->see(*hot, subject->at(1, 100), milliseconds(1));
     // Quick code comes at once; LLVM's not for so little.
     EXPECT_EQ(hot->take(*device, taken), codegen::QuickCode::is_available());
@@ -92,7 +92,7 @@ TEST(HotCode, CompilesWhatIsHotAndKeepsIt) {
     // The next run has it from the beginning, and links it once it is worth that.
     auto bytes = codegen::to_bytes(kept);
     auto next = subject->hot(*codegen::from_bytes(bytes, u32(subject->code.words.size())));
-    HotCode::Taken again;
+    HotCode::CodeOfRun again;
     EXPECT_FALSE(next->take(*device, again));
     subject->see(*next, subject->at(0, 100), milliseconds(10));
     EXPECT_TRUE(next->take(*device, again));
@@ -112,7 +112,7 @@ TEST(HotCode, CompilesWhatMachineCodeMisses) {
     activity.missed = {100 + subject->code.entries[2], 100 + subject->code.entries[2]};
     activity.misses = 1'000'000;
     subject->see(*hot, activity, milliseconds(1));
-    HotCode::Taken taken;
+    HotCode::CodeOfRun taken;
     EXPECT_TRUE(await(*hot, *device, taken, 1));
     ASSERT_FALSE(subject->kept.empty());
     EXPECT_EQ(subject->kept.back().pieces[0].functions, std::vector<u32>{2});
@@ -135,9 +135,9 @@ TEST(HotCode, RunsAtTheSameTime) {
     auto subject = Subject::make();
     auto device = *device::open_device("cpu");
     auto hot = subject->hot();
-    std::vector<HotCode::Taken> taken(4);
+    std::vector<HotCode::CodeOfRun> taken(4);
     std::vector<std::thread> runs;
-    for (HotCode::Taken& mine : taken)
+    for (HotCode::CodeOfRun& mine : taken)
         runs.emplace_back([&] {
             for (u32 i = 0; i < 5000 && mine.functions < 4; i++) {
                 subject->see(*hot, subject->at(i % 4, 100), milliseconds(20));
@@ -146,7 +146,7 @@ TEST(HotCode, RunsAtTheSameTime) {
             }
         });
     for (std::thread& run : runs) run.join();
-    for (const HotCode::Taken& mine : taken) EXPECT_EQ(mine.functions, 4u);
+    for (const HotCode::CodeOfRun& mine : taken) EXPECT_EQ(mine.functions, 4u);
     while (is_working_beside()) std::this_thread::sleep_for(milliseconds(2));
     hot->give_up();
     u32 functions = 0;

@@ -34,7 +34,7 @@ protected:
 // Where a module may end: after its header and after each section.
 std::set<usize> section_ends(const wasm::Bytes& bytes) {
     std::set<usize> ends = {8};
-    wasm::ByteReader in(bytes.data(), 8, u32(bytes.size()));
+    wasm::BinaryReader in(bytes.data(), 8, u32(bytes.size()));
     while (!in.at_end()) {
         in.byte();
         in.skip(in.leb_u32());

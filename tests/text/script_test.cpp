@@ -23,7 +23,7 @@ std::string error(std::string_view source) {
     return script ? "ok" : script.error().to_string();
 }
 
-Value value(std::string_view text) {
+ScriptValue value(std::string_view text) {
     Script script = parse("(assert_return (invoke \"f\") " + std::string(text) + ")");
     if (script.commands.empty() || script.commands[0].results.empty()) return {};
     return script.commands[0].results[0];
@@ -88,7 +88,7 @@ TEST(Script, expectations) {
     EXPECT_EQ(value("(f32.const nan:canonical)").nan[0], Nan::canonical);
     EXPECT_EQ(value("(f64.const nan:arithmetic)").nan[0], Nan::arithmetic);
     EXPECT_EQ(value("(f32.const nan:0x200000)").bits[0], 0x7fa00000u);
-    Value vector = value("(v128.const f32x4 1 nan:canonical -0 nan:arithmetic)");
+    ScriptValue vector = value("(v128.const f32x4 1 nan:canonical -0 nan:arithmetic)");
     EXPECT_EQ(vector.shape, Shape::f32x4);
     EXPECT_EQ(vector.nan[1], Nan::canonical);
     EXPECT_EQ(vector.nan[3], Nan::arithmetic);
@@ -96,7 +96,7 @@ TEST(Script, expectations) {
     EXPECT_EQ(vector.bits[1], 0x80000000u);
     EXPECT_FALSE(value("(ref.null)").heap);
     EXPECT_FALSE(value("(ref.extern)").number);
-    EXPECT_EQ(value("(ref.i31)").kind, Value::Kind::ref_i31);
+    EXPECT_EQ(value("(ref.i31)").kind, ScriptValue::Kind::ref_i31);
     EXPECT_EQ(value("(either (i32.const 1) (i32.const 2))").alternatives[1].bits[0], 2u);
 }
 

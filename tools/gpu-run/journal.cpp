@@ -51,7 +51,7 @@ Journal::Journal(Journal&& other) noexcept
     : path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
       earlier_(std::move(other.earlier_)),
-      done_(std::move(other.done_)),
+      inputs_(std::move(other.inputs_)),
       module_mark_(other.module_mark_),
       noted_(std::move(other.noted_)) {}
 
@@ -109,16 +109,16 @@ Result<void> Journal::load(const std::string& head) {
     });
     for (usize i = 0; i < entries.size(); i++) {
         bool is_last = i + 1 == entries.size() || entries[i + 1].name != entries[i].name;
-        if (is_last && entries[i].is_done) done_.push_back({entries[i].name, entries[i].mark});
+        if (is_last && entries[i].is_done) inputs_.push_back({entries[i].name, entries[i].mark});
     }
     return {};
 }
 
 std::optional<std::string_view> Journal::mark_of(const std::string& name) const {
-    if (done_.empty()) return std::nullopt;
+    if (inputs_.empty()) return std::nullopt;
     const std::string wanted = escaped(name);
-    auto found = std::ranges::lower_bound(done_, std::string_view(wanted), {}, &Done::name);
-    if (found == done_.end() || found->name != wanted) return std::nullopt;
+    auto found = std::ranges::lower_bound(inputs_, std::string_view(wanted), {}, &NotedInput::name);
+    if (found == inputs_.end() || found->name != wanted) return std::nullopt;
     return found->mark;
 }
 

@@ -40,10 +40,10 @@ private:
     std::string path_;
     int file_;
     std::vector<char> earlier_;  // what the file held
-    struct Done {
+    struct NotedInput {
         std::string_view name, mark;
     };
-    std::vector<Done> done_;  // in it, sorted
+    std::vector<NotedInput> inputs_;  // that it says are done, sorted
     std::string_view module_mark_;
     std::string noted_;
 };

@@ -36,7 +36,7 @@ struct Chunk {
 };
 
 // With what else is kept for an input.
-u64 bytes_of(const Given& given) {
+u64 bytes_of(const ProcessInput& given) {
     u64 bytes = 512 + (given.input ? given.input->size() : 0);
     for (const std::string& argument : given.arguments) bytes += sizeof argument + argument.size();
     return bytes;
@@ -135,12 +135,12 @@ private:
         Chunk chunk;
         for (bool is_end = false; !is_end && !is_over_ && !was_interrupted();) {
             Input input;
-            Result<Inputs::Got> got = inputs_.next(input);
+            Result<Inputs::Next> got = inputs_.next(input);
             if (!got) fail(got.error());
-            is_end = !got || *got == Inputs::Got::end;
-            bool is_pause = got && *got == Inputs::Got::nothing_yet;
+            is_end = !got || *got == Inputs::Next::end;
+            bool is_pause = got && *got == Inputs::Next::nothing_yet;
             if (!is_end && !is_pause) {
-                chunk.bytes += bytes_of(input.given);
+                chunk.bytes += bytes_of(input.process);
                 chunk.inputs.push_back(std::move(input));
             }
             bool is_full =
@@ -172,7 +172,7 @@ private:
             if (ran.endings[i].why.empty())
                 left.push_back(i);
             else
-                ran.endings[i].state = Ending::State::failed;
+                ran.endings[i].state = InputResult::State::failed;
         }
         const usize lanes = device_.lanes();
         usize most = left.size();
@@ -183,7 +183,7 @@ private:
             bool may_fail = now.size() <= lanes;
             usize ended = TRY(run_round(chunk, now, may_fail, ran));
             for (u32 i : now)
-                if (ran.endings[i].state == Ending::State::unfinished) left.push_back(i);
+                if (ran.endings[i].state == InputResult::State::unfinished) left.push_back(i);
             if (ended < now.size())
                 most = std::max({lanes, ended, now.size() / 8});
             else
@@ -202,10 +202,10 @@ private:
         may_fail &= stopped == now.size() && !was_interrupted() && !is_over_;
         usize ended = 0;
         for (u32 process = 0; process < now.size(); process++) {
-            Ending& ending = ran.endings[now[process]];
+            InputResult& ending = ran.endings[now[process]];
             ending = ending_of(result, process, may_fail);
-            if (ending.state == Ending::State::unfinished) continue;
-            chunk.inputs[now[process]].given = {};
+            if (ending.state == InputResult::State::unfinished) continue;
+            chunk.inputs[now[process]].process = {};
             ended++;
         }
         samples_.add(result->stacks());
@@ -225,10 +225,11 @@ private:
     }
 
     // `may_fail`: one that was stopped had its time.
-    Ending ending_of(const std::shared_ptr<const api::Result>& result, u32 number, bool may_fail) {
-        using State = Ending::State;
+    InputResult ending_of(const std::shared_ptr<const api::Result>& result, u32 number,
+                          bool may_fail) {
+        using State = InputResult::State;
         const api::Process process = (*result)[number];
-        Ending ending;
+        InputResult ending;
         if (is_stopped(process) && !may_fail) return ending;
         endings_.add(process);
         trapped_ += process.ending() == GPURUN_TRAPPED;
@@ -242,7 +243,7 @@ private:
 
     Result<api::Result> run_launch(Chunk& chunk, const std::vector<u32>& now) {
         for (u32 i : now) {
-            Given& given = chunk.inputs[i].given;
+            ProcessInput& given = chunk.inputs[i].process;
             if (given.input)
                 config_.process(given.arguments, *given.input);
             else
@@ -294,8 +295,8 @@ private:
         say_debug_lost(ran.notes_lost);
         for (usize i = 0; i < ran.inputs.size(); i++) {
             const Input& input = ran.inputs[i];
-            const Ending& ending = ran.endings[i];
-            if (ending.state == Ending::State::unfinished) continue;
+            const InputResult& ending = ran.endings[i];
+            if (ending.state == InputResult::State::unfinished) continue;
             show_errors(input.label, ending.errors());
             if (shares_terminal_ && !ending.output().empty()) progress_.clear();
             TRY(results_.put(input, ending));
@@ -319,8 +320,8 @@ private:
         std::fwrite(lines.data(), 1, lines.size(), stderr);
     }
 
-    void count(const Input& input, const Ending& ending) {
-        if (ending.state == Ending::State::failed) {
+    void count(const Input& input, const InputResult& ending) {
+        if (ending.state == InputResult::State::failed) {
             failed_++;
             if (failures_.size() < max_listed) failures_.push_back(input.label + ": " + ending.why);
         } else {
@@ -429,10 +430,10 @@ Result<int> map_all(const MapOptions& options) {
     config.profiled(!run.profile.empty());
     api::Device device = TRY(choose_device(run.device));
     std::unique_ptr<Results> results;
-    auto find_done = [&](const std::string& name) { return results->find_done(name); };
+    auto find_earlier = [&](const std::string& name) { return results->find_earlier(name); };
     std::unique_ptr<Inputs> inputs = options.in.empty()
-                                         ? TRY(line_inputs(options, find_done))
-                                         : TRY(file_inputs(options, find_done, max_input));
+                                         ? TRY(line_inputs(options, find_earlier))
+                                         : TRY(file_inputs(options, find_earlier, max_input));
     // Last, so that nothing is made if something else is wrong.
     TRY(make_dump_folder(run, module));
     results = run.out.empty() ? print_results() : TRY(store_results(options));

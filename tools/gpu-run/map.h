@@ -30,7 +30,7 @@ inline constexpr const char* changed_suffix = ".files";
 // ---- inputs ------------------------------------------------------------------------
 
 // What its process gets.
-struct Given {
+struct ProcessInput {
     u32 number = 0;
     std::vector<std::string> arguments;
     std::optional<std::string> input;  // all of standard input; nothing: what all have
@@ -39,35 +39,35 @@ struct Given {
 struct Input {
     std::string name;   // of its output below the folder of outputs
     std::string label;  // for people
-    Given given;
+    ProcessInput process;
     std::string mark;     // what it is, for the journal: another one has another mark
     std::string problem;  // why there is nothing to run; empty: there is
     double share = -1;    // of all inputs, those up to this one; below 0: nobody knows
 };
 
 // An input that an earlier run has done, and whose output is there.
-struct Done {
+struct EarlierResult {
     std::string mark;    // Input::mark of then; empty: that version of gpu-run did not note it
     s64 written_at = 0;  // the output's time of modification, ns
 };
-using FindDone = std::function<std::optional<Done>(const std::string& name)>;
+using FindEarlier = std::function<std::optional<EarlierResult>(const std::string& name)>;
 
 class Inputs {
 public:
     virtual ~Inputs() = default;
-    enum class Got { input, nothing_yet, end };
-    virtual Result<Got> next(Input& to) = 0;
+    enum class Next { input, nothing_yet, end };
+    virtual Result<Next> next(Input& to) = 0;
     virtual u64 skipped() const = 0;  // that were done before and are the same, so far
 };
 
 // Both replace {} in the arguments. Contents larger than `most_bytes` are a problem of the input.
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindDone find_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindEarlier find_earlier,
                                             u64 most_bytes);
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone find_done);
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindEarlier find_earlier);
 
 // ---- results -----------------------------------------------------------------------
 
-struct Ending {
+struct InputResult {
     enum class State { unfinished, done, failed };
     State state = State::unfinished;
     std::string why;                            // it failed
@@ -82,8 +82,8 @@ struct Ending {
 // Inputs that were read together.
 struct Ran {
     std::vector<Input> inputs;
-    std::vector<Ending> endings;  // of each
-    u64 notes_lost = 0;           // lines of the debug functions and traces
+    std::vector<InputResult> endings;  // of each
+    u64 notes_lost = 0;                // lines of the debug functions and traces
 };
 
 // Where outputs go.
@@ -91,10 +91,10 @@ class Results {
 public:
     virtual ~Results() = default;
     // In the order of the inputs; of those that are not unfinished.
-    virtual Result<void> put(const Input& input, const Ending& ending) = 0;
+    virtual Result<void> put(const Input& input, const InputResult& ending) = 0;
     // What was put stays, whatever happens next.
     virtual Result<void> flush() = 0;
-    virtual std::optional<Done> find_done(const std::string& name) const = 0;
+    virtual std::optional<EarlierResult> find_earlier(const std::string& name) const = 0;
     // For people: where all failures are listed; empty: nowhere.
     virtual std::string failure_list() const = 0;
 };

@@ -42,12 +42,12 @@ std::string hex(u64 number) { return format("%016llx", (unsigned long long)numbe
 s64 nanoseconds(const timespec& time) { return s64(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
 // A file or a folder that is open as long as this is.
-class Descriptor {
+class OpenFile {
 public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
+    explicit OpenFile(int number) : number_(number) {}
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+    ~OpenFile() {
         if (number_ > STDIN_FILENO) close(number_);
     }
     int get() const { return number_; }
@@ -106,34 +106,34 @@ Result<void> check_places(const std::vector<std::string>& names) {
 class FileInputs final : public Inputs {
 public:
     FileInputs(int folder, std::vector<std::string> names, std::vector<std::string> arguments,
-               FindDone find_done, u64 most_bytes)
+               FindEarlier find_earlier, u64 most_bytes)
         : folder_(folder),
           names_(std::move(names)),
           arguments_(std::move(arguments)),
-          find_done_(std::move(find_done)),
+          find_earlier_(std::move(find_earlier)),
           most_bytes_(most_bytes) {}
 
     u64 skipped() const override { return skipped_; }
 
-    Result<Got> next(Input& to) override {
+    Result<Next> next(Input& to) override {
         for (; next_ < names_.size(); next_++, skipped_++) {
             const std::string& name = names_[next_];
-            const std::optional<Done> done = find_done_(name);
-            if (done && looks_the_same(name, *done)) continue;
+            const std::optional<EarlierResult> earlier = find_earlier_(name);
+            if (earlier && looks_the_same(name, *earlier)) continue;
             std::string stamp;
-            to.problem = read(name, to.given.input.emplace(), stamp);
-            const std::string content = hex(hash(*to.given.input));
+            to.problem = read(name, to.process.input.emplace(), stamp);
+            const std::string content = hex(hash(*to.process.input));
             // One that was copied, or written once more, may have the same content.
-            if (done && to.problem.empty() && done->mark.ends_with(" " + content)) continue;
+            if (earlier && to.problem.empty() && earlier->mark.ends_with(" " + content)) continue;
             to.name = to.label = name;
-            to.given.number = u32(next_);
-            to.given.arguments = with_text(arguments_, name);
+            to.process.number = u32(next_);
+            to.process.arguments = with_text(arguments_, name);
             to.mark = stamp + " " + content;
             next_++;
             to.share = double(next_) / double(names_.size());
-            return Got::input;
+            return Next::input;
         }
-        return Got::end;
+        return Next::end;
     }
 
 private:
@@ -144,17 +144,17 @@ private:
                " " + std::to_string(nanoseconds(info.st_ctim)) + " " + std::to_string(info.st_ino);
     }
 
-    bool looks_the_same(const std::string& name, const Done& done) const {
+    bool looks_the_same(const std::string& name, const EarlierResult& earlier) const {
         struct stat info;
         if (fstatat(folder_.get(), name.c_str(), &info, 0) != 0) return false;
-        if (done.mark.empty()) return nanoseconds(info.st_mtim) <= done.written_at;
-        return done.mark.starts_with(stamp_of(info) + " ");
+        if (earlier.mark.empty()) return nanoseconds(info.st_mtim) <= earlier.written_at;
+        return earlier.mark.starts_with(stamp_of(info) + " ");
     }
 
     // What is wrong with it, or nothing. The stamp is from before it was read: whatever changes
     // it meanwhile gives it another.
     std::string read(const std::string& name, std::string& content, std::string& stamp) const {
-        Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+        OpenFile file(openat(folder_.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
         struct stat info;
         if (file.get() < 0 || fstat(file.get(), &info) != 0)
             return "cannot read it: " + reason(errno);
@@ -177,9 +177,9 @@ private:
         }
     }
 
-    Descriptor folder_;
+    OpenFile folder_;
     std::vector<std::string> names_, arguments_;
-    FindDone find_done_;
+    FindEarlier find_earlier_;
     u64 most_bytes_;
     usize next_ = 0;
     u64 skipped_ = 0;
@@ -198,18 +198,18 @@ std::string numbered_name(u64 number) {
 class LineInputs final : public Inputs {
 public:
     // `input_hash` is of what all processes read.
-    LineInputs(int file, u64 size, std::vector<std::string> arguments, FindDone find_done,
+    LineInputs(int file, u64 size, std::vector<std::string> arguments, FindEarlier find_earlier,
                u64 input_hash)
         : file_(file),
           size_(size),
           arguments_(std::move(arguments)),
           has_placeholder_(has_placeholder(arguments_)),
-          find_done_(std::move(find_done)),
+          find_earlier_(std::move(find_earlier)),
           input_hash_(input_hash) {}
 
     u64 skipped() const override { return skipped_; }
 
-    Result<Got> next(Input& to) override {
+    Result<Next> next(Input& to) override {
         for (;;) {
             usize end = buffer_.find('\n', looked_);
             bool is_whole = end != buffer_.npos;
@@ -219,20 +219,20 @@ public:
                              std::to_string(max_line >> 20) + " MiB"};
             if (!is_whole && !is_ended_) {
                 bool has_more = TRY(fill());
-                if (!has_more) return Got::nothing_yet;
+                if (!has_more) return Next::nothing_yet;
                 continue;
             }
-            if (end == begin_ && !is_whole) return Got::end;
+            if (end == begin_ && !is_whole) return Next::end;
             std::string line = buffer_.substr(begin_, end - begin_);
             begin_ = looked_ = end + is_whole;
             number_++;
             if (number_ > ~u32{0}) return Error{"more than 4294967295 lines"};
             to.name = numbered_name(number_);
             to.mark = hex(hash(line, input_hash_));
-            const std::optional<Done> done = find_done_(to.name);
-            if (!done || (!done->mark.empty() && done->mark != to.mark)) {
+            const std::optional<EarlierResult> earlier = find_earlier_(to.name);
+            if (!earlier || (!earlier->mark.empty() && earlier->mark != to.mark)) {
                 take(line, to);
-                return Got::input;
+                return Next::input;
             }
             skipped_++;
         }
@@ -242,15 +242,15 @@ private:
     void take(std::string& line, Input& to) const {
         if (line.ends_with('\r')) line.pop_back();
         to.label = "line " + std::to_string(number_);
-        to.given.number = u32(number_ - 1);
+        to.process.number = u32(number_ - 1);
         if (size_ > 0) to.share = double(read_ - (buffer_.size() - begin_)) / double(size_);
         if (line.find('\0') != line.npos) {
             to.problem = "a NUL byte, which no argument can have";
         } else if (has_placeholder_) {
-            to.given.arguments = with_text(arguments_, line);
+            to.process.arguments = with_text(arguments_, line);
         } else if (auto words = split_words(line)) {
-            to.given.arguments = arguments_;
-            std::ranges::move(*words, std::back_inserter(to.given.arguments));
+            to.process.arguments = arguments_;
+            std::ranges::move(*words, std::back_inserter(to.process.arguments));
         } else {
             to.problem = "a quote is not closed";
         }
@@ -277,11 +277,11 @@ private:
         return true;
     }
 
-    Descriptor file_;
+    OpenFile file_;
     u64 size_;  // 0: not known
     std::vector<std::string> arguments_;
     bool has_placeholder_;
-    FindDone find_done_;
+    FindEarlier find_earlier_;
     u64 input_hash_;
     std::string buffer_;  // lines from begin_ on; no end of a line before looked_
     usize begin_ = 0, looked_ = 0;
@@ -291,17 +291,17 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindDone find_done,
+Result<std::unique_ptr<Inputs>> file_inputs(const MapOptions& options, FindEarlier find_earlier,
                                             u64 most_bytes) {
     std::vector<std::string> names = TRY(list_files(options.in, options.run.out));
     if (!options.run.out.empty() && !options.run.directories.empty()) TRY(check_places(names));
     int folder = open(options.in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return Error{"--in " + options.in + ": " + reason(errno)};
     return std::unique_ptr<Inputs>(std::make_unique<FileInputs>(
-        folder, std::move(names), options.run.arguments, std::move(find_done), most_bytes));
+        folder, std::move(names), options.run.arguments, std::move(find_earlier), most_bytes));
 }
 
-Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone find_done) {
+Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindEarlier find_earlier) {
     bool is_stdin = options.lines == "-";
     int file = is_stdin ? STDIN_FILENO : open(options.lines.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
@@ -314,7 +314,7 @@ Result<std::unique_ptr<Inputs>> line_inputs(const MapOptions& options, FindDone 
     std::optional<std::string> input;  // what can be read once is left to the processes
     if (fs::is_regular_file(options.run.input, problem)) input = TRY(input_file(options.run));
     return std::unique_ptr<Inputs>(std::make_unique<LineInputs>(
-        file, size, options.run.arguments, std::move(find_done), input ? hash(*input) : 0));
+        file, size, options.run.arguments, std::move(find_earlier), input ? hash(*input) : 0));
 }
 
 }  // namespace gpurun::tool

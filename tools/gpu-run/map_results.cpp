@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 class PrintedResults final : public Results {
 public:
-    Result<void> put(const Input&, const Ending& ending) override {
+    Result<void> put(const Input&, const InputResult& ending) override {
         if (!print(ending.output())) return Error{""};  // finish_output says why
         return {};
     }
@@ -33,7 +33,9 @@ public:
         if (finish_output(0) != 0) return Error{""};
         return {};
     }
-    std::optional<Done> find_done(const std::string&) const override { return std::nullopt; }
+    std::optional<EarlierResult> find_earlier(const std::string&) const override {
+        return std::nullopt;
+    }
     std::string failure_list() const override { return ""; }
 };
 
@@ -48,8 +50,8 @@ public:
           resumes_(options.resumes) {}
     ~StoredResults() override { close(descriptor_); }
 
-    Result<void> put(const Input& input, const Ending& ending) override {
-        bool is_done = ending.state == Ending::State::done;
+    Result<void> put(const Input& input, const InputResult& ending) override {
+        bool is_done = ending.state == InputResult::State::done;
         // What an earlier run left under the names that this one does not write.
         if (!is_done) TRY(remove(input.name));
         if (resumes_ && is_done) TRY(remove(failed_name(input.name)));
@@ -66,12 +68,12 @@ public:
 
     Result<void> flush() override { return journal_.flush(); }
 
-    std::optional<Done> find_done(const std::string& name) const override {
+    std::optional<EarlierResult> find_earlier(const std::string& name) const override {
         const std::optional<std::string_view> mark = journal_.mark_of(name);
         struct stat info;
         if (!mark || fstatat(descriptor_, name.c_str(), &info, 0) != 0) return std::nullopt;
-        return Done{std::string(*mark),
-                    s64(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+        return EarlierResult{std::string(*mark),
+                             s64(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
     }
 
     std::string failure_list() const override { return folder_ + "/" + map_folder + "/journal"; }

@@ -17,12 +17,12 @@
 namespace gpurun::tool {
 namespace {
 
-struct Ending {
+struct EndingSummary {
     const char* word;
     u32 exit_code;  // what gpu-run's would be if it were the only process
 };
 
-Ending ending_of(const api::Process& process) {
+EndingSummary ending_of(const api::Process& process) {
     switch (process.ending()) {
         case GPURUN_RETURNED: return {"exit", 0};
         case GPURUN_EXITED: return {"exit", process.exit_code()};
@@ -38,7 +38,7 @@ Ending ending_of(const api::Process& process) {
 
 // {"process":3,"ending":"trap","exit_code":134,"trap":"unreachable","function":"f","offset":42}
 std::string result_line(u32 number, const api::Process& process) {
-    Ending ending = ending_of(process);
+    EndingSummary ending = ending_of(process);
     JsonObject line;
     line.add_count("process", number);
     line.add_text("ending", ending.word);

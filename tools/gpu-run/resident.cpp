@@ -93,10 +93,10 @@ private:
 };
 
 // What ended the waiting.
-enum class Outcome { ended, timed_out, interrupted };
+enum class WaitEnd { ended, timed_out, interrupted };
 
-std::string ending_text(Outcome outcome) {
-    return outcome == Outcome::interrupted
+std::string ending_text(WaitEnd outcome) {
+    return outcome == WaitEnd::interrupted
                ? interruption()
                : "timeout: the time limit was reached; --timeout raises it";
 }
@@ -109,24 +109,24 @@ public:
 
     // One step: wait(seconds) waits for so long at the most, and says whether that is all.
     template <class Wait>
-    Outcome until(Wait wait) {
+    WaitEnd until(Wait wait) {
         for (;;) {
             double seconds = -1;
             if (timeout_) {
                 seconds =
                     *timeout_ - std::chrono::duration<double>(steady_clock::now() - begin_).count();
-                if (seconds <= 0) return Outcome::timed_out;
+                if (seconds <= 0) return WaitEnd::timed_out;
             }
             if (shows_) {
                 stats_.say_due();
                 const double next = std::max(0.0, stats_.until_next());
                 seconds = seconds < 0 ? next : std::min(seconds, next);
             }
-            if (was_interrupted()) return Outcome::interrupted;
-            if (wait(seconds)) return Outcome::ended;
+            if (was_interrupted()) return WaitEnd::interrupted;
+            if (wait(seconds)) return WaitEnd::ended;
         }
     }
-    Outcome until_idle() {
+    WaitEnd until_idle() {
         return until([&](double seconds) { return machine_.wait_idle(seconds, interrupt_stop()); });
     }
     void finish() {
@@ -147,15 +147,15 @@ public:
     explicit Processes(std::vector<const api::Config*> configs) : configs_(std::move(configs)) {}
 
     // Runs all of them, of which some at once.
-    Outcome run(api::Machine& machine, u32 program, Watch& watch) {
+    WaitEnd run(api::Machine& machine, u32 program, Watch& watch) {
         constexpr usize at_once = 1000;  // each has streams of its own
         Progress progress(!is_quiet() && configs_.size() > 1);
         while (results_.size() < configs_.size()) {
             for (; begun_ < configs_.size() && numbers_.size() < at_once; begun_++)
                 numbers_[machine.spawn(program, *configs_[begun_])] = begun_;
-            const Outcome outcome =
+            const WaitEnd outcome =
                 watch.until([&](double seconds) { return take(machine, seconds); });
-            if (outcome != Outcome::ended) return outcome;
+            if (outcome != WaitEnd::ended) return outcome;
             progress.show(results_.size(), double(results_.size()) / double(configs_.size()));
         }
         return watch.until_idle();
@@ -291,7 +291,7 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
     std::vector<const api::Config*> all_configs;
     for (const api::Config& one : configs) all_configs.push_back(&one);
     if (!options.instances) all_configs.push_back(&config);
-    Outcome outcome = Outcome::ended;
+    WaitEnd outcome = WaitEnd::ended;
     std::optional<steady_clock::time_point> begun;
     Processes processes(std::move(all_configs));
     std::optional<api::Result> observed;
@@ -321,9 +321,9 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         steady_clock::now() - *begun >= std::chrono::duration<double>(*options.timeout);
     // What could not be loaded since it was stopped is no error.
     if (!ran && was_interrupted())
-        outcome = Outcome::interrupted;
+        outcome = WaitEnd::interrupted;
     else if (!ran && is_late)
-        outcome = Outcome::timed_out;
+        outcome = WaitEnd::timed_out;
     else if (!ran && !processes.has_begun())
         return Error{options.file + ": " + ran.error().message};
     else if (!ran)
@@ -343,23 +343,23 @@ Result<int> run_resident(const RunOptions& options, const api::Module& module) {
         report.exit_code = tell_programs(ended, options, endings);
     } else if (!ended.empty()) {
         endings.add(ended[0]);
-        is_stop_told = outcome != Outcome::ended && is_stopped(ended[0]);
-        if (outcome == Outcome::ended || is_stop_told)
+        is_stop_told = outcome != WaitEnd::ended && is_stopped(ended[0]);
+        if (outcome == WaitEnd::ended || is_stop_told)
             report.exit_code = say_ending(ended[0], options);
     }
-    if (outcome != Outcome::ended) endings.add_stopped(processes.not_begun());
-    if (outcome != Outcome::ended && !is_stop_told) {
+    if (outcome != WaitEnd::ended) endings.add_stopped(processes.not_begun());
+    if (outcome != WaitEnd::ended && !is_stop_told) {
         std::string text = options.file + ": " + ending_text(outcome);
         if (options.instances)
             text += " (" + std::to_string(processes.ended()) + " of " +
                     std::to_string(*options.instances) + " had ended)";
         say(text, Tone::bad);
-        report.exit_code = outcome == Outcome::interrupted ? interrupted_code() : exit_timeout;
+        report.exit_code = outcome == WaitEnd::interrupted ? interrupted_code() : exit_timeout;
     }
     if (problem && !is_told) say(options.file + ": " + problem->message, Tone::bad);
     // The process may have ended before its output was taken.
     const bool is_closed = observed && !observed->output_problem().empty();
-    if (is_closed && outcome == Outcome::ended) report.exit_code = exit_closed_pipe;
+    if (is_closed && outcome == WaitEnd::ended) report.exit_code = exit_closed_pipe;
     if (problem && (is_closed || report.exit_code == 0)) report.exit_code = exit_input;
     if (!is_all_written && report.exit_code == 0) report.exit_code = exit_input;
     report.exit_code = finish_output(report.exit_code);

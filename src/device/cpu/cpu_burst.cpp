@@ -199,7 +199,7 @@ private:
 };
 
 // What the threads of a burst share beside the processes.
-struct Together {
+struct BurstShared {
     std::mutex host;  // what the host does to system memory is not for several at once
     std::atomic<bool> has_failed = false;  // one of them
     std::atomic<u64> ended = 0;            // processes, of all parts so far
@@ -212,36 +212,36 @@ class BurstThread {
 public:
     BurstThread(const Burst& burst, const SlotLayout& layout, BurstNative& native,
                 std::atomic<u32>& next, BurstResults& results, const RunControl& control,
-                Together& together)
+                BurstShared& shared)
         : burst_(burst),
           layout_(layout),
           native_(native),
           next_(next),
           results_(results),
           control_(control),
-          together_(together) {}
+          shared_(shared) {}
 
     Result<void> work() {
         for (;;) {
             bool has_run = false;
             native_.look_for_more(0);
-            for (Turn& turn : turns_) has_run |= !control_.wants_stop() && run(turn);
+            for (ProcessSlot& process : slots_) has_run |= !control_.wants_stop() && run(process);
             if (problem_) return *problem_;
             if (control_.wants_stop()) break;
-            if (together_.has_failed) return {};  // nobody will have the results
+            if (shared_.has_failed) return {};  // nobody will have the results
             bool has_new = TRY(take_next());
             if (busy_ == 0 && !has_new) return {};
             if (!has_run && !has_new) nap();
         }
-        for (Turn& turn : turns_)
-            if (turn.is_busy) finish(turn, ThreadState::ready);
+        for (ProcessSlot& process : slots_)
+            if (process.is_busy) finish(process, ThreadState::ready);
         return {};
     }
 
 private:
     static constexpr usize max_slots = 1024;  // then new processes wait
 
-    struct Turn {
+    struct ProcessSlot {
         Slot slot;
         u32 id = 0;
         bool is_busy = false, is_asleep = false;
@@ -249,21 +249,22 @@ private:
 
     // Begins a process that nobody has begun.
     Result<bool> take_next() {
-        auto free = std::ranges::find_if(turns_, [](const Turn& turn) { return !turn.is_busy; });
-        if (free == turns_.end() && turns_.size() == max_slots) return false;
+        auto free = std::ranges::find_if(
+            slots_, [](const ProcessSlot& process) { return !process.is_busy; });
+        if (free == slots_.end() && slots_.size() == max_slots) return false;
         u32 id = next_.fetch_add(1, std::memory_order_relaxed);
         if (id >= burst_.end()) {
             next_.fetch_sub(1, std::memory_order_relaxed);
             return false;
         }
-        if (free == turns_.end()) {
+        if (free == slots_.end()) {
             Reservation words =
                 TRY(Reservation::make(layout_.words.size() * sizeof(u32), "stack and heap"));
             Reservation bytes =
                 TRY(Reservation::make(std::max<u64>(layout_.bytes_per_process, 1), "memories"));
             bytes.prefer_large_pages();
-            turns_.emplace_back(Slot(burst_, layout_, native_, std::move(words), std::move(bytes)));
-            free = std::prev(turns_.end());
+            slots_.emplace_back(Slot(burst_, layout_, native_, std::move(words), std::move(bytes)));
+            free = std::prev(slots_.end());
         }
         free->id = id;
         free->is_busy = true;
@@ -275,65 +276,65 @@ private:
     }
 
     // False: there was nothing to do.
-    bool run(Turn& turn) {
-        if (!turn.is_busy) return false;
-        if (turn.is_asleep) {
-            if (!turn.slot.may_go_on()) return false;
-            turn.is_asleep = false;
+    bool run(ProcessSlot& process) {
+        if (!process.is_busy) return false;
+        if (process.is_asleep) {
+            if (!process.slot.may_go_on()) return false;
+            process.is_asleep = false;
         }
-        ThreadState state = turn.slot.run(control_, [&] {
-            sample(turn);
-            native_.look_for_more(turn.slot.position());
+        ThreadState state = process.slot.run(control_, [&] {
+            sample(process);
+            native_.look_for_more(process.slot.position());
         });
         if (state == ThreadState::host) {
-            answer(turn, state);
-            turn.slot.wake();
-        } else if (turn.slot.falls_asleep(state)) {
-            turn.is_asleep = true;
+            answer(process, state);
+            process.slot.wake();
+        } else if (process.slot.falls_asleep(state)) {
+            process.is_asleep = true;
         } else if (state != ThreadState::ready) {
-            if (state == ThreadState::trapped && burst_.look) answer(turn, state);
-            finish(turn, state);
+            if (state == ThreadState::trapped && burst_.look) answer(process, state);
+            finish(process, state);
         }
         return true;
     }
 
     // Has the host do its part for a process that trapped or waits for it.
-    void answer(Turn& turn, ThreadState state) {
-        std::lock_guard lock(together_.host);
-        Result<bool> answered = burst::answer(burst_, turn.slot, state);
+    void answer(ProcessSlot& process, ThreadState state) {
+        std::lock_guard lock(shared_.host);
+        Result<bool> answered = burst::answer(burst_, process.slot, state);
         if (!answered && !problem_) problem_ = answered.error();
     }
 
     // Looks at the process's stack if it is time for that.
-    void sample(Turn& turn) {
+    void sample(ProcessSlot& process) {
         if (!burst_.sample) return;
         const auto now = std::chrono::steady_clock::now();
         if (now < next_sample_) return;
         next_sample_ = now + sample_every;
-        std::lock_guard lock(together_.host);
-        Result<void> seen = burst_.sample(turn.slot, 1);
+        std::lock_guard lock(shared_.host);
+        Result<void> seen = burst_.sample(process.slot, 1);
         if (!seen && !problem_) problem_ = seen.error();
     }
 
-    void finish(Turn& turn, ThreadState state) {
-        turn.slot.verify(turn.id);
-        turn.slot.write_result(
-            state, results_.words.data() + usize(turn.id - burst_.first) * results_.stride);
-        turn.is_busy = false;
+    void finish(ProcessSlot& process, ThreadState state) {
+        process.slot.verify(process.id);
+        process.slot.write_result(
+            state, results_.words.data() + usize(process.id - burst_.first) * results_.stride);
+        process.is_busy = false;
         busy_--;
-        together_.ended.fetch_add(1, std::memory_order_relaxed);
+        shared_.ended.fetch_add(1, std::memory_order_relaxed);
         if (!control_.progress) return;
         // Whoever finds the lock taken leaves the news to the next one.
-        if (std::unique_lock lock(together_.progress, std::try_to_lock); lock)
-            control_.progress(together_.ended.load(std::memory_order_relaxed));
+        if (std::unique_lock lock(shared_.progress, std::try_to_lock); lock)
+            control_.progress(shared_.ended.load(std::memory_order_relaxed));
     }
 
     // Until the first of the sleepers wakes up, or a look at the stop request is due.
     void nap() const {
         std::chrono::nanoseconds shortest = std::chrono::milliseconds(10);
-        for (const Turn& turn : turns_)
-            if (turn.is_busy && turn.is_asleep)
-                shortest = std::min(shortest, turn.slot.sleep_left());
+        for (const ProcessSlot& process : slots_)
+            if (process.is_busy && process.is_asleep)
+                shortest = std::min(shortest, process.slot.sleep_left());
         std::this_thread::sleep_for(shortest);
     }
 
@@ -343,8 +344,8 @@ private:
     std::atomic<u32>& next_;
     BurstResults& results_;
     const RunControl& control_;
-    Together& together_;
-    std::deque<Turn> turns_;
+    BurstShared& shared_;
+    std::deque<ProcessSlot> slots_;
     std::optional<Error> problem_;
     usize busy_ = 0;
     std::chrono::steady_clock::time_point next_sample_ =
@@ -352,7 +353,7 @@ private:
 };
 
 Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 cores,
-                              Together& together) {
+                              BurstShared& shared) {
     BurstResults results;
     results.stride = part.result_stride();
     results.words.assign(usize(part.processes) * results.stride, 0);
@@ -364,10 +365,10 @@ Result<BurstResults> run_part(const Burst& part, const RunControl& control, u32 
     std::mutex outcome_mutex;
     share_work(threads, [&](u32) {
         Result<void> worked = guarded([&] {
-            return BurstThread(part, layout, *native, next, results, control, together).work();
+            return BurstThread(part, layout, *native, next, results, control, shared).work();
         });
         if (worked) return;
-        together.has_failed = true;
+        shared.has_failed = true;
         std::lock_guard lock(outcome_mutex);
         if (outcome) outcome = std::move(worked);
     });
@@ -382,9 +383,9 @@ Result<BurstOutcome> run_cpu_burst(std::span<const Burst> parts, const RunContro
     PhaseTimer timer(Phase::run);
     BurstOutcome outcome;
     auto start = std::chrono::steady_clock::now();
-    Together together;
+    BurstShared shared;
     for (const Burst& part : parts)
-        outcome.parts.push_back(TRY(run_part(part, control, cores, together)));
+        outcome.parts.push_back(TRY(run_part(part, control, cores, shared)));
     for (const Burst& part : parts)
         outcome.slots = std::max(outcome.slots, std::min(part.processes, cores));
     outcome.seconds =

@@ -43,13 +43,13 @@ void Assemblies::keep(std::string key, std::vector<u8> cubin) {
     for (; bytes_ > most_bytes; entries_.pop_front()) bytes_ -= entries_.front().size();
 }
 
-Assemblies::Turn::Turn(Assemblies& all, std::string_view key) : all_(all), key_(key) {
+Assemblies::KeyLock::KeyLock(Assemblies& all, std::string_view key) : all_(all), key_(key) {
     std::unique_lock lock(all.mutex_);
     all.changed_.wait(lock, [&] { return !all.being_made_.contains(key); });
     all.being_made_.insert(key);
 }
 
-Assemblies::Turn::~Turn() {
+Assemblies::KeyLock::~KeyLock() {
     std::lock_guard lock(all_.mutex_);
     all_.being_made_.erase(key_);
     all_.changed_.notify_all();
@@ -80,11 +80,11 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
     TRY(driver.check(driver.link_create(unsigned(names.size()), names.data(), values.data(), &link),
                      "starting the assembler"));
     // Memory may run out below.
-    struct Ended {
+    struct LinkGuard {
         const Driver& driver;
         DriverHandle link;
-        ~Ended() { driver.link_destroy(link); }
-    } ended{driver, link};
+        ~LinkGuard() { driver.link_destroy(link); }
+    } guard{driver, link};
     constexpr int input_ptx = 1;
     cuda::Status status = 0;
     for (std::string_view text : ptx) {
@@ -118,7 +118,7 @@ Result<std::vector<u8>> make_once(const Chip& chip, const std::string& id, u32 m
                                    options.is_optimised ? "" : " plain", chip.driver->version,
                                    options.capability != 0 ? options.capability : chip.capability) +
                             id;
-    const Assemblies::Turn turn(*chip.assemblies, key);
+    const Assemblies::KeyLock lock(*chip.assemblies, key);
     if (std::optional<std::vector<u8>> kept = cache.get(key)) return std::move(*kept);
     if (std::optional<std::vector<u8>> kept = chip.assemblies->find(key)) return std::move(*kept);
     std::vector<u8> cubin = TRY(make());

@@ -168,11 +168,11 @@ public:
     void keep(std::string key, std::vector<u8> cubin);
 
     // Whoever has it is the only one to make what `key` names, whose bytes outlive it.
-    class Turn {
+    class KeyLock {
     public:
-        Turn(Assemblies& all, std::string_view key);
-        Turn(const Turn&) = delete;
-        ~Turn();
+        KeyLock(Assemblies& all, std::string_view key);
+        KeyLock(const KeyLock&) = delete;
+        ~KeyLock();
 
     private:
         Assemblies& all_;
