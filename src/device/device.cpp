@@ -8,32 +8,6 @@
 
 namespace gpurun::device {
 
-Result<void> Space::use_native(const NativePart&) {
-    return Error{"this device has no native tier"};
-}
-
-Activity Space::activity(u32) { return {}; }
-
-Result<std::shared_ptr<const NativeCode>> Device::load_beside(const NativeCode&,
-                                                              const codegen::Image&) {
-    return Error{info().id + " loads machine code as a whole"};
-}
-
-Result<std::shared_ptr<const NativeCode>> Device::load_native(const codegen::Image&,
-                                                              codegen::Target) {
-    return Error{info().id + " has no native tier; --tier interp runs there"};
-}
-
-codegen::Target Device::space_target() const { return codegen::Target::host; }
-codegen::Target Device::burst_target(Layout) const { return codegen::Target::host; }
-codegen::Target Device::machine_target() const { return codegen::Target::host; }
-bool Device::loads_beside_machine() const { return true; }
-Assembler Device::assembler(codegen::Target) const { return {}; }
-
-Result<NativeEntries> MachineRunner::use_native(std::span<const NativePart>, u64) {
-    return Error{"this device's machines have no native tier; --tier interp runs there"};
-}
-
 Result<std::unique_ptr<Device>> open_device(std::string_view id) {
     if (id == "cpu") return make_cpu_device();
     if (id == "auto") {

@@ -146,9 +146,11 @@ public:
     virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
     virtual Result<void> write_bytes(u64 offset, std::span<const u8> bytes) = 0;
-    // Threads go on from where they stand.
-    virtual Result<void> use_native(const NativePart& part);
-    virtual Activity activity(u32 thread);
+    // Lets threads run by more machine code from now on. They go on from where they stand.
+    virtual Result<void> use_native(const NativePart& part) = 0;
+    // Returns what a thread that stands still did since the last call. Empty where nobody compiles
+    // functions one by one.
+    virtual Activity activity(u32 thread) = 0;
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
     virtual Result<ThreadState> run(u32 thread, const RunControl& control) = 0;
@@ -276,9 +278,9 @@ public:
     // How long wait() looks at the bell before it sleeps; not at all unless told.
     virtual void set_spin(std::chrono::microseconds time) = 0;
     virtual void wake() = 0;
-    // Where code of a program can be entered natively. Where the device loads nothing while it
-    // runs: not then. An Error where there is no native tier.
-    virtual Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words);
+    // Returns where code of a program can be entered natively. Not to be called while the launch
+    // runs, unless Device::loads_beside_machine().
+    virtual Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words) = 0;
     // Has the launch ended? What was wrong with it, if anything. True before the first launch.
     virtual Result<bool> has_parked() = 0;
 };
@@ -319,24 +321,21 @@ public:
     virtual std::function<void()> kernel_assembler(Mode mode, Layout layout) const = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
-    // An image that was compiled for `target`, one of its own. An Error where there is no native
-    // tier.
+    // Returns what images are compiled for that run in `mode`; bursts differ by their layout.
+    virtual codegen::Target target(Mode mode, Layout layout) const = 0;
+    // Loads an image that was compiled for `target`, one of this device's. `loaded` is an earlier
+    // part of the module's image where machine code comes piece by piece, which it does on the CPU
+    // alone, or null: the two call each other.
     virtual Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
-                                                                  codegen::Target target);
-    // Loads more of a module's image, where machine code comes piece by piece. This and what was
-    // `loaded` before call each other.
-    virtual Result<std::shared_ptr<const NativeCode>> load_beside(const NativeCode& loaded,
-                                                                  const codegen::Image& image);
-    // What images for a process alone and for bursts are compiled for.
-    virtual codegen::Target space_target() const;
-    virtual codegen::Target burst_target(Layout layout) const;
-    // Whether machine code can come while something runs here: by Space::use_native() and
+                                                                  codegen::Target target,
+                                                                  const NativeCode* loaded) = 0;
+    // Returns true if machine code can come while something runs here: by Space::use_native() and
     // Burst::late_native.
-    virtual bool takes_late_native() const { return false; }
-    virtual codegen::Target machine_target() const;
-    virtual Assembler assembler(codegen::Target target) const;  // empty: nothing takes long
-    // Whether images can be loaded, and memory be allocated, while a machine runs.
-    virtual bool loads_beside_machine() const;
+    virtual bool takes_late_native() const = 0;
+    // Returns true if images can be loaded, and memory be allocated, while a machine runs.
+    virtual bool loads_beside_machine() const = 0;
+    // Returns what does the long part of loading images for `target`, or nothing if none is long.
+    virtual Assembler assembler(codegen::Target target) const = 0;
     // What a resident launch would have here. From then on info().memory_free is what its system
     // memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;

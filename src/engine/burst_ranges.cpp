@@ -52,7 +52,7 @@ bool has_memories(const Job& job) { return !job.program.module->memories.empty()
 std::string key_of(const device::Device& device, std::span<const Job> jobs, bool is_native) {
     std::string key = "layout " + device.info().name + (is_native ? " native " : " interp ") +
                       (jobs[0].run.limits.fuel ? "metered " : "") +
-                      codegen::target_key(device.burst_target(Layout::interleaved));
+                      codegen::target_key(device.target(device::Mode::burst, Layout::interleaved));
     const wasm::Module* last = nullptr;
     for (const Job& job : jobs) {
         const wasm::Module* module = job.program.module.get();

@@ -175,8 +175,7 @@ bool HotCode::take(device::Device& device, CodeOfRun& taken) {
     for (Piece& piece : pieces_) {
         if (!piece.is_wanted || std::exchange(piece.is_loaded, true)) continue;
         PhaseTimer timer(Phase::link);
-        auto made = first_image_ ? device.load_beside(*first_image_, piece.image)
-                                 : device.load_native(piece.image, codegen::Target::host);
+        auto made = device.load_native(piece.image, codegen::Target::host, first_image_.get());
         if (!made) {
             if (!std::exchange(has_failed_, true))
                 note(name_ +

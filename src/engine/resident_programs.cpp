@@ -16,7 +16,7 @@ Result<device::Tier> Resident::choose_tier(const Job& job, const device::RunCont
     const device::Tier tier = run.chosen_tier(run_.is_looked_at());
     if (tier == device::Tier::interp || device_.loads_beside_machine() || !program.images)
         return tier;
-    const codegen::Target target = device_.machine_target();
+    const codegen::Target target = device_.target(device::Mode::machine, Layout::linear);
     const bool is_metered = run.limits.fuel.has_value();
     const translate::Code code =
         TRY(translate::translate(*program.module, {.metered = is_metered}));

@@ -258,7 +258,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
         return use_some(*module, code, begin);
     if (options_.tier == device::Tier::quick) return use_quick(*module, code, begin, 0, 1);
     // What is there for the other layout is assembled while the rest is made ready.
-    if (const auto other = native_device().burst_target(Layout::interleaved);
+    if (const auto other = native_device().target(device::Mode::burst, Layout::interleaved);
         options_.may_interleave && images->find(other, is_metered, code))
         images->await(other, is_metered, {}, native_device().assembler(other));
     auto get = [&] {
@@ -329,8 +329,7 @@ Result<void> Store::use_some(const wasm::Module& module, const translate::Code& 
             if (func % 4 == rest && compiler->can_compile(func)) functions.push_back(func);
         if (functions.empty()) continue;
         image.pieces.push_back(TRY(compiler->compile(functions, image.seconds)));
-        auto made = first ? TRY(native_device().load_beside(*first, image))
-                          : TRY(native_device().load_native(image, codegen::Target::host));
+        auto made = TRY(native_device().load_native(image, codegen::Target::host, first.get()));
         first = made;
         TRY(space_->use_native({made, begin}));
         native_.push_back({made, begin});
@@ -428,14 +427,14 @@ device::Burst::Late Store::take_late_native(const device::Activity& activity) {
 bool Store::prepare_native(Layout layout, std::chrono::nanoseconds ran) {
     if (!native_for(layout).empty()) return true;
     if (!options_.images || cannot_load_other_) return false;
-    const codegen::Target target = native_device().burst_target(layout);
+    const codegen::Target target = native_device().target(device::Mode::burst, layout);
     const auto found = options_.images->await(target, options_.fuel.has_value(), ran,
                                               native_device().assembler(target));
     if (!found) return false;
     for (const LoadedCode& code : codes_) {
         if (code.module != options_.images->module()) continue;
         PhaseTimer timer(Phase::link);
-        auto loaded = native_device().load_native(found->image, target);
+        auto loaded = native_device().load_native(found->image, target, nullptr);
         if (loaded) {
             other_native_.push_back({*loaded, code.begin});
             continue;
@@ -454,7 +453,7 @@ void Store::take_hot(LateCode& late) {
     if (!late.hot->take(native_device(), late.taken)) return;
     for (const std::shared_ptr<const device::NativeCode>& code : late.taken.parts) {
         const device::NativePart part{code, late.begin};
-        if (native_target() == device_.space_target())
+        if (native_target() == space_target())
             if (Result<void> used = space_->use_native(part); !used) return;
         native_.push_back(part);
     }
@@ -470,9 +469,10 @@ void Store::take_hot(LateCode& late) {
 Result<void> Store::use_native(const FoundImage& found, u32 begin) {
     PhaseTimer timer(Phase::link);
     const codegen::Image& image = found.image;
-    const device::NativePart part{TRY(native_device().load_native(image, native_target())), begin};
+    const device::NativePart part{TRY(native_device().load_native(image, native_target(), nullptr)),
+                                  begin};
     // What a burst's template needs is interpreted where the burst has an image of its own.
-    if (native_target() == device_.space_target()) TRY(space_->use_native(part));
+    if (native_target() == space_target()) TRY(space_->use_native(part));
     native_.push_back(part);
     facts_.functions += image.functions;
     facts_.interpreted += image.interpreted;

@@ -254,10 +254,13 @@ private:
     // Whose machine code it is.
     device::Device& native_device() { return options_.bursts_on ? *options_.bursts_on : device_; }
     codegen::Target native_target() {
-        device::Device& device = native_device();
-        return options_.is_for_machine ? device.machine_target()
-               : options_.bursts_on    ? device.burst_target(options_.layout)
-                                       : device.space_target();
+        const device::Mode mode = options_.is_for_machine ? device::Mode::machine
+                                  : options_.bursts_on    ? device::Mode::burst
+                                                          : device::Mode::space;
+        return native_device().target(mode, options_.layout);
+    }
+    codegen::Target space_target() const {
+        return device_.target(device::Mode::space, Layout::linear);
     }
     const LoadedCode* find_code(u32 position) const;
     const translate::FunctionMap& map_of(const LoadedCode& code, u32 func);

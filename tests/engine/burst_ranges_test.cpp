@@ -67,19 +67,21 @@ public:
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override {
         return cpu_->make_space(sizes);
     }
-    Result<std::shared_ptr<const device::NativeCode>> load_native(const codegen::Image&,
-                                                                  codegen::Target) override {
+    Result<std::shared_ptr<const device::NativeCode>> load_native(
+        const codegen::Image&, codegen::Target, const device::NativeCode*) override {
         await_beside();  // this takes a GPU longer than it takes others to read a cache
         return std::shared_ptr<const device::NativeCode>(std::make_shared<NoCode>());
     }
     device::Assembler assembler(codegen::Target) const override {
         return [](const codegen::Image&) {};
     }
-    codegen::Target burst_target(Layout layout) const override {
+    codegen::Target target(device::Mode mode, Layout layout) const override {
+        if (mode != device::Mode::burst) return codegen::Target::host;
         return layout == Layout::linear ? codegen::Target::cuda_burst
                                         : codegen::Target::cuda_interleaved;
     }
     bool takes_late_native() const override { return true; }
+    bool loads_beside_machine() const override { return true; }
     Result<device::MachineShape> machine_shape() override { return Error{"no machines"}; }
     Result<std::unique_ptr<device::MachineRunner>> make_machine(device::SystemMemory&,
                                                                 device::SystemMemory&) override {

@@ -64,6 +64,9 @@ public:
     void set_answer(std::function<void()>) override {}
     void set_spin(std::chrono::microseconds) override {}
     void wake() override { woken_ = true; }
+    Result<NativeEntries> use_native(std::span<const device::NativePart>, u64) override {
+        return Error{"not here"};
+    }
     Result<bool> has_parked() override { return has_parked_.load(); }
 
 private:
@@ -90,6 +93,14 @@ public:
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override {
         return cpu_->make_space(sizes);
     }
+    codegen::Target target(device::Mode, Layout) const override { return codegen::Target::host; }
+    Result<std::shared_ptr<const device::NativeCode>> load_native(
+        const codegen::Image&, codegen::Target, const device::NativeCode*) override {
+        return Error{"not here"};
+    }
+    bool takes_late_native() const override { return false; }
+    bool loads_beside_machine() const override { return true; }
+    device::Assembler assembler(codegen::Target) const override { return {}; }
     Result<device::MachineShape> machine_shape() override { return device::MachineShape{6, 32}; }
     Result<std::unique_ptr<device::MachineRunner>> make_machine(
         device::SystemMemory& system, device::SystemMemory& pages) override {
@@ -354,14 +365,18 @@ public:
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override {
         return cpu_->make_space(sizes);
     }
-    Result<std::shared_ptr<const device::NativeCode>> load_native(const codegen::Image& image,
-                                                                  codegen::Target target) override {
+    codegen::Target target(device::Mode, Layout) const override { return codegen::Target::host; }
+    Result<std::shared_ptr<const device::NativeCode>> load_native(
+        const codegen::Image& image, codegen::Target target,
+        const device::NativeCode* beside) override {
         EXPECT_TRUE(machine == nullptr || *machine->has_parked());
         loaded++;
         std::this_thread::sleep_for(while_loading);
-        return cpu_->load_native(image, target);
+        return cpu_->load_native(image, target, beside);
     }
+    bool takes_late_native() const override { return false; }
     bool loads_beside_machine() const override { return false; }
+    device::Assembler assembler(codegen::Target) const override { return {}; }
     Result<device::MachineShape> machine_shape() override { return cpu_->machine_shape(); }
     Result<std::unique_ptr<device::MachineRunner>> make_machine(
         device::SystemMemory& system, device::SystemMemory& pages) override {

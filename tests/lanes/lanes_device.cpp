@@ -137,8 +137,8 @@ Result<std::unique_ptr<device::Space>> LanesDevice::make_space(const device::Siz
 }
 
 Result<std::shared_ptr<const device::NativeCode>> LanesDevice::load_native(
-    const codegen::Image& image, codegen::Target target) {
-    return TRY(device::open_device("cpu"))->load_native(image, target);
+    const codegen::Image& image, codegen::Target target, const device::NativeCode* loaded) {
+    return TRY(device::open_device("cpu"))->load_native(image, target, loaded);
 }
 
 Result<std::unique_ptr<device::MachineRunner>> LanesDevice::make_machine(

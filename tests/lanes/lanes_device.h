@@ -44,8 +44,13 @@ public:
     Result<std::unique_ptr<device::Space>> make_space(const device::Sizes& sizes) override;
     // Machine code is the host's, for spaces. Machines take it, but have no entries: their threads
     // run as if they might come to some.
-    Result<std::shared_ptr<const device::NativeCode>> load_native(const codegen::Image& image,
-                                                                  codegen::Target target) override;
+    Result<std::shared_ptr<const device::NativeCode>> load_native(
+        const codegen::Image& image, codegen::Target target,
+        const device::NativeCode* loaded) override;
+    codegen::Target target(device::Mode, Layout) const override { return codegen::Target::host; }
+    bool takes_late_native() const override { return false; }
+    bool loads_beside_machine() const override { return true; }
+    device::Assembler assembler(codegen::Target) const override { return {}; }
     Result<device::MachineShape> machine_shape() override {
         return device::MachineShape{warps_, lanes_};
     }

@@ -29,16 +29,15 @@ public:
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override {
         return make_cpu_space(sizes);
     }
+    codegen::Target target(Mode, Layout) const override { return codegen::Target::host; }
     Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
-                                                          codegen::Target) override {
-        return CpuNativeCode::make(image, nullptr);
+                                                          codegen::Target,
+                                                          const NativeCode* loaded) override {
+        return CpuNativeCode::make(image, loaded);
     }
-    Result<std::shared_ptr<const NativeCode>> load_beside(const NativeCode& loaded,
-                                                          const codegen::Image& image) override {
-        return CpuNativeCode::make(image, &loaded);
-    }
-
     bool takes_late_native() const override { return true; }
+    bool loads_beside_machine() const override { return true; }
+    Assembler assembler(codegen::Target) const override { return {}; }
 
     // A worker a core; two at the least, so that processes of a machine do run at once.
     Result<MachineShape> machine_shape() override {

@@ -5,7 +5,7 @@
 namespace gpurun::device {
 
 Result<BurstKernel> CudaDevice::burst_kernel(const BurstKernelKind& kind) {
-    const Kernel* kernel = kind.is_native ? TRY(native_kernel(burst_target(kind.layout)))
+    const Kernel* kernel = kind.is_native ? TRY(native_kernel(target(Mode::burst, kind.layout)))
                                           : TRY(gang_kernel(kind.is_deep, kind.layout));
     const u32 blocks = kernel->blocks_per_multiprocessor * info_.multiprocessors;
     return BurstKernel{kernel, kernel->local_bytes, blocks * (block_lanes / warp_lanes)};

@@ -214,6 +214,7 @@ public:
         entries_ = TRY(device_.upload_entries(native_parts_, code_words_));
         return {};
     }
+    Activity activity(u32) override { return {}; }
     Result<void> write_code(u32 position, std::span<const u64> words) override {
         return device_.copy_in(code_.at() + u64(position) * 8, words.data(), words.size_bytes());
     }

@@ -273,14 +273,15 @@ public:
     std::function<void()> kernel_assembler(Mode mode, Layout layout) const override;
     Result<std::unique_ptr<SystemMemory>> make_system(u64 size) override;
     Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) override;
-    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
-                                                          codegen::Target target) override;
-    codegen::Target space_target() const override { return codegen::Target::cuda_space; }
-    codegen::Target burst_target(Layout layout) const override {
+    codegen::Target target(Mode mode, Layout layout) const override {
+        if (mode == Mode::space) return codegen::Target::cuda_space;
+        if (mode == Mode::machine) return codegen::Target::cuda_machine;
         return layout == Layout::linear ? codegen::Target::cuda_burst
                                         : codegen::Target::cuda_interleaved;
     }
-    codegen::Target machine_target() const override { return codegen::Target::cuda_machine; }
+    Result<std::shared_ptr<const NativeCode>> load_native(const codegen::Image& image,
+                                                          codegen::Target target,
+                                                          const NativeCode* loaded) override;
     bool loads_beside_machine() const override { return false; }
     bool takes_late_native() const override { return true; }
     Assembler assembler(codegen::Target target) const override;

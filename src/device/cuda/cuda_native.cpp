@@ -178,7 +178,9 @@ Result<UploadedEntries> CudaDevice::upload_entries(std::span<const NativePart> p
 }
 
 Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen::Image& image,
-                                                                  codegen::Target target) {
+                                                                  codegen::Target target,
+                                                                  const NativeCode* loaded) {
+    if (loaded) return Error{info_.id + " loads machine code as a whole"};
     TRY(check(driver_.context_set(context_), "using the context"));
     const Kernel* kernel = TRY(native_kernel(target));
     // Of a module without functions of its own there is nothing to load.
