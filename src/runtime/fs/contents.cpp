@@ -1,4 +1,5 @@
-// What files and streams hold: blocks, by way of a table or a table of tables (abi/system.h).
+// Reads and writes the contents of files and streams: blocks, found by a table or by a table of
+// tables (abi/system.h).
 #include "runtime/fs/files.h"
 
 namespace gpurun::rt {
@@ -12,7 +13,7 @@ void give_if_own(const Process& p, Handle block) {
     if (block > zero_block && !is_base(p, block)) give_block(p, block, file_block);
 }
 
-// A table of tables for a file that has outgrown the one it has.
+// Gives a file that has outgrown its table a table of tables. Returns false if there is no memory.
 bool deepen(const Process& p, Node* node) {
     Handle first = 0;
     if (node->content_count > 0) {
@@ -30,7 +31,8 @@ bool deepen(const Process& p, Node* node) {
     return true;
 }
 
-// Table `number` of a deep node, as the process's own, made if need be. 0: no memory.
+// Returns table `number` of a deep node as the process's own, and makes it if there is none yet.
+// Returns 0 if there is no memory.
 Handle own_table(const Process& p, Node* node, u64 number) {
     if (!reserve(p, node, number + 1, sizeof(Handle))) return 0;
     while (node->content_count <= number) table_of(p, node)[node->content_count++] = 0;
@@ -46,7 +48,7 @@ Handle own_table(const Process& p, Node* node, u64 number) {
     return made;
 }
 
-// Where the handle of a block is to be put. Null: no memory.
+// Returns where the handle of a block is to be written, or null if there is no memory.
 Handle* slot_to_write(const Process& p, Node* node, u64 index) {
     if (!(node->flags & node_is_deep)) {
         if (index < table_blocks)
@@ -57,8 +59,8 @@ Handle* slot_to_write(const Process& p, Node* node, u64 index) {
     return table == 0 ? nullptr : at_handle<Handle>(p, table) + index % table_blocks;
 }
 
-// Of a deep node: the tables from block `from` on, and the rest of the one that it is in, which
-// is the process's own.
+// Frees the tables of a deep node from block `from` on, and clears the rest of the table that the
+// block is in, which is the process's own.
 void free_tables(const Process& p, Node* node, u64 from) {
     for (u64 number = from / table_blocks; number < node->content_count; number++) {
         Handle& table = table_of(p, node)[number];
@@ -114,7 +116,7 @@ const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_
     if (slot == nullptr) return nullptr;
     Handle block = block_at(node, slot);
     if (block == 0 && (node->flags & node_is_cold) != 0) {
-        // A copy has not what came since for all.
+        // A copy lacks blocks that the host sent after the copy was made: the base has them.
         const Node* base = node->origin == 0 ? node : node_at(p, node->origin);
         slot = base == node ? nullptr : slot_of(p, base, index);
         if (slot != nullptr) block = block_at(base, slot);
@@ -149,7 +151,7 @@ Errno set_size(const Process& p, Node* node, u64 size) {
     if (size < node->size) {
         u64 rest = size % file_block, kept = blocks_of(size);
         bool is_cold;
-        // What is cut off reads as zeros if the file grows again.
+        // Bytes that are cut off must read as zeros if the file grows again.
         if (rest != 0 && (block_to_read(p, node, size / file_block, is_cold) || is_cold)) {
             u8* block = block_to_write(p, node, size / file_block, false, is_cold);
             if (is_cold) return Errno::again;

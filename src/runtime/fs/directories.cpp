@@ -1,4 +1,4 @@
-// The entries of directories, and the index by which they are found.
+// Finds, adds and removes entries of directories, and keeps the index by which they are found.
 #include "runtime/fs/files.h"
 
 namespace gpurun::rt {
@@ -20,7 +20,8 @@ u32 hash_of(Name name) {
     return hash;
 }
 
-// Ends: an index has more places than there can be entries.
+// Writes the position of an entry into its directory's index. The search for a free place ends
+// because an index has more places than there can be entries.
 void put_into_index(const Process& p, const Node* dir, u32 position) {
     u32* index = at_handle<u32>(p, dir->index);
     u32 at = entries_of(p, dir)[position].hash & dir->index_mask;
@@ -28,8 +29,8 @@ void put_into_index(const Process& p, const Node* dir, u32 position) {
     index[at] = position + 1;
 }
 
-// Room for one more entry, if need be by leaving out those that were removed; the order of the
-// others stays.
+// Makes room for one more entry, if need be by dropping those that were removed; the others keep
+// their order. Returns false if there is no memory.
 bool make_room(const Process& p, Node* dir) {
     if (dir->content_count < dir->content_capacity) return true;
     if (dir->live_entries < dir->content_count / 2) {
@@ -50,7 +51,8 @@ bool make_room(const Process& p, Node* dir) {
 void make_index(const Process& p, Node* dir) {
     drop_index(p, dir);
     if (dir->content_capacity < min_indexed) return;
-    // Half as large as the entries: three times as many places as there can be entries.
+    // Half as large as the entries, the index has three times as many places as there can be
+    // entries.
     u64 bytes = block_size(dir->content_capacity * sizeof(DirEntry)) / 2;
     dir->index = take_zeroed(p, bytes);
     if (dir->index == 0) return;

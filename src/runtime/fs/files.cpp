@@ -1,4 +1,4 @@
-// Clocks; nodes, and the copies that a process has of the base's.
+// Reads clocks, makes and frees nodes, and keeps the copies that a process has of the base's nodes.
 #include "runtime/fs/files.h"
 
 namespace gpurun::rt {
@@ -11,7 +11,7 @@ u32 copy_place(const ProcessBlock* me, Handle origin) {
     return (hash ^ hash >> 15) & (me->copy_capacity - 1);
 }
 
-// Where the copy of a node of the base is, or could be put.
+// Returns the place in the table where the copy of a node of the base is, or could be put.
 u32 find_copy(const Owner& owner, Handle origin) {
     const Handle* copies = at_handle<Handle>(owner.p, owner.files->copies);
     u32 at = copy_place(owner.files, origin);
@@ -20,7 +20,7 @@ u32 find_copy(const Owner& owner, Handle origin) {
     return at;
 }
 
-// The private copy that was made of a node of the base, or 0.
+// Returns the private copy that was made of a node of the base, or 0 if there is none.
 Handle copy_of(const Owner& owner, Handle origin) {
     if (owner.files->copy_count == 0) return 0;
     return at_handle<Handle>(owner.p, owner.files->copies)[find_copy(owner, origin)];
@@ -52,7 +52,7 @@ void add_copy(const Owner& owner, Handle copy) {
     owner.files->copy_count++;
 }
 
-// Those behind it move up, as far as they are not where they belong.
+// Removes a copy from the table. Copies behind it move up unless they are where they belong.
 void remove_copy(const Owner& owner, Handle copy) {
     Handle* copies = at_handle<Handle>(owner.p, owner.files->copies);
     const u32 mask = owner.files->copy_capacity - 1;
@@ -67,8 +67,8 @@ void remove_copy(const Owner& owner, Handle copy) {
     owner.files->copy_count--;
 }
 
-// The only block of a small file of the base is as short as the file. A copy may grow, so it gets a
-// whole one. False: no memory.
+// Gives the copy of a small file a whole block: the only block of such a file of the base is as
+// short as the file, and a copy may grow. Returns false if there is no memory.
 bool own_short_block(const Process& p, Node* node) {
     if (node->kind != NodeKind::file || node->content_count != 1 || node->size >= file_block ||
         node->flags & (node_is_cold | node_is_deep))
@@ -110,7 +110,7 @@ Handle copy_node(const Owner& owner, Handle from) {
     return made;
 }
 
-// Whoever has the old node open goes on with the new one.
+// Lets descriptors that have the old node open use the new one.
 void replace_open(const Owner& owner, Handle old_node, Handle new_node) {
     Descriptor* descriptors = at_handle<Descriptor>(owner.p, owner.me->descriptors);
     for (u32 i = 0; i < owner.me->descriptor_count; i++) {
@@ -124,7 +124,8 @@ void replace_open(const Owner& owner, Handle old_node, Handle new_node) {
         if (roots[i] == old_node) roots[i] = new_node;
 }
 
-// Where a node of the base stands in the process's version of its directory; null: not any more.
+// Returns the entry of a node of the base in the process's version of its directory, or null if it
+// was removed there.
 DirEntry* entry_of(const Process& p, const Node* directory, Handle node) {
     const DirEntry& original =
         entries_of(p, node_at(p, node_at(p, node)->parent))[node_at(p, node)->position];

@@ -1,6 +1,6 @@
-// The file system of a process: nodes, what is in them, and how paths lead to them. Nothing here
-// knows of guests or descriptors; what is shared but the base, which nobody changes, is locked by
-// whoever calls.
+// The file system of a process: nodes, their contents, and how paths lead to them. Nothing here
+// knows of guests or descriptors. Callers lock what is shared, except the base, which nobody
+// changes.
 #pragma once
 
 #include "abi/wasi.h"
@@ -10,7 +10,7 @@ namespace gpurun::rt {
 
 using wasi::Errno;
 
-// A process's side of system memory.
+// A process and its blocks in system memory.
 struct Owner {
     const Process& p;
     ProcessBlock* me;
@@ -30,34 +30,41 @@ u64 monotonic_ns(const Process& p);
 
 // ---- nodes -------------------------------------------------------------------------
 
-Handle make_node(const Owner& owner, NodeKind kind);  // 0: no memory
-// Gives back a private node that nobody links to or has open.
+// Makes a private node. Returns 0 if there is no memory.
+Handle make_node(const Owner& owner, NodeKind kind);
+// Frees a private node that nobody links to or has open.
 void drop_node(const Owner& owner, Handle node);
-// The process's own version of a node, made if need be, with the directories on the way to it. 0:
-// no memory, or the node is not in the tree any more.
+// Returns the process's own version of a node, and makes it if there is none yet, with the
+// directories on the way to it. Returns 0 if there is no memory, or the node is no longer in the
+// tree.
 Handle own_node(const Owner& owner, Handle node);
-// The version that the process sees.
+// Returns the version of a node that the process sees: its own copy, or the node itself.
 Handle current_node(const Owner& owner, Handle node);
 
 // ---- contents ----------------------------------------------------------------------
 
-// Room for `count` elements of `element` bytes; false: no memory.
+// Makes room for `count` elements of `element` bytes. Returns false if there is no memory.
 bool reserve(const Process& p, Node* node, u64 count, u64 element);
-// A table of the first `count` blocks, at most table_blocks; false: no memory.
+// Makes a table of the first `count` blocks, at most table_blocks. Returns false if there is no
+// memory.
 bool reserve_blocks(const Process& p, Node* node, u64 count);
-// Where the handle of block `index` is, or null: the block is zeros.
+// Returns where the handle of block `index` is, or null if there is no such place: the block is
+// all zeros.
 Handle* slot_of(const Process& p, const Node* node, u64 index);
-// What is in a slot. Blocks of cold files come while others read: pairs with who brings them.
+// Returns the handle in a slot. Blocks of cold files come while others read: pairs with the store
+// of those who write them (mailbox.cpp, and the host).
 inline Handle block_at(const Node* node, const Handle* slot) {
     return node->flags & node_is_cold ? load_shared(slot) : *slot;
 }
-// Where block `index` of a file is to be read, or null: zeros. `is_cold`: the host has it.
+// Returns where block `index` of a file is to be read, or null if it is all zeros or if the host
+// still has it, which sets `is_cold`.
 const u8* block_to_read(const Process& p, const Node* node, u64 index, bool& is_cold);
-// The same to be written, of a private node; null: no memory, or cold.
+// Returns where block `index` of a private node is to be written, or null if there is no memory or
+// the host still has it, which sets `is_cold`.
 u8* block_to_write(const Process& p, Node* node, u64 index, bool is_whole, bool& is_cold);
-// Gives back the blocks from `from` on.
+// Frees the blocks from `from` on.
 void free_blocks(const Process& p, Node* node, u64 from);
-// Of a private node.
+// Sets the size of a private node; blocks behind its end are freed.
 Errno set_size(const Process& p, Node* node, u64 size);
 
 // ---- directories -------------------------------------------------------------------
@@ -67,13 +74,14 @@ struct Name {
     u32 length;
 };
 inline constexpr u32 no_entry = ~u32{0};
-u32 find_entry(const Process& p, const Node* dir, Name name);  // position, or no_entry
-// The first position with a greater serial number.
+// Returns the position of the entry of that name, or no_entry.
+u32 find_entry(const Process& p, const Node* dir, Name name);
+// Returns the first position with a greater serial number.
 u32 first_entry_after(const Process& p, const Node* dir, u64 serial);
-// An index of a private directory as it is now; if there is no memory for it, none.
+// Makes an index of a private directory as it is now. Without memory for it there is none.
 void make_index(const Process& p, Node* dir);
 void drop_index(const Process& p, Node* dir);
-// Of a private directory; the name is new there.
+// Adds an entry to a private directory, which has none of that name yet.
 Errno add_entry(const Process& p, Node* dir, Name name, Handle node);
 void remove_entry(const Process& p, Node* dir, u32 position);
 
@@ -88,7 +96,7 @@ struct Place {
     bool must_be_directory;  // the path ends in a slash; with LastLink::stays it may yet be none
 };
 
-// Room for a path with the symbolic links in it resolved; every resolution needs one.
+// Memory for a path with its symbolic links resolved. Every resolution needs one.
 class Scratch {
 public:
     explicit Scratch(const Process& p) : p_(p), block_(take_block(p, 2 * max_path)) {}
@@ -102,15 +110,16 @@ private:
     Handle block_;
 };
 
-// What is wrong with the bytes of a path or of a symbolic link: NUL, not UTF-8, or absolute.
+// Checks the bytes of a path or of a symbolic link. Returns an error if they have a NUL, are not
+// UTF-8, or are an absolute path.
 Errno check_text(const u8* text, u32 length);
-// Whether a symbolic link at the end of a path is followed.
+// Says if a symbolic link at the end of a path is followed.
 enum class LastLink : u32 {
     stays,            // what makes, removes and renames is about the link itself
     follows_a_slash,  // if there is a slash behind it
     follows,
 };
-// Never leaves `start`.
+// Finds what a path leads to, from `start`, which it never leaves.
 Place resolve(const Owner& owner, Handle start, const u8* path, u32 length, LastLink last_link,
               const Scratch& scratch);
 

@@ -1,11 +1,11 @@
-// How a path leads to a node, and never out of the directory it starts from.
+// Resolves paths to nodes. No path leads out of the directory it starts from.
 #include "runtime/fs/files.h"
 
 namespace gpurun::rt {
 namespace {
 
-// The path that is left stands at the end of the scratch memory, so that the text of a symbolic
-// link can be put before it.
+// The part of a path that is not resolved yet. It lies at the end of the scratch memory, so that
+// the text of a symbolic link can be put before it.
 struct Rest {
     u8* bytes;
     u32 at, end;
@@ -34,7 +34,7 @@ struct Rest {
     }
 };
 
-// Bytes that symbolic links may put into a path altogether: then ELOOP. Bounds what a call takes.
+// Bytes that symbolic links may put into one path in all: then ELOOP. Bounds the time of a call.
 constexpr u32 max_link_text = 4 * max_path;
 
 bool is_dots(Name name, u32 count) {

@@ -1,4 +1,4 @@
-// A piece of memory to be filled or copied. Whoever has lanes to spare does it with all of them.
+// A piece of memory to be filled or copied. Platforms with idle lanes use all of them for it.
 #pragma once
 
 #include "base/ints.h"

@@ -20,17 +20,17 @@ inline bool is_interleaved(const u8* p) {
 }
 inline u64 guest_offset(const u8* p) { return u32(reinterpret_cast<u64>(p)); }
 
-// Pointer to the first byte of the process that this lane runs; the warp's memories begin at `at`,
-// a multiple of interleaved_unit below 1 << interleaved_address_bits.
+// Returns a pointer to the first byte of the process that this lane runs. The warp's memories begin
+// at `at`, a multiple of interleaved_unit below 1 << interleaved_address_bits.
 inline u8* interleaved_pointer(u64 at) {
     return reinterpret_cast<u8*>(interleaved_bit | at / interleaved_unit << 32);
 }
-// Returns the same place as an address.
+// Returns the base of the process that a pointer belongs to: the address of the lane's first word.
 inline u8* base_of_process(const u8* p) {
     const u64 unit = (reinterpret_cast<u64>(p) & ~interleaved_bit) >> 32;
     return reinterpret_cast<u8*>(unit * interleaved_unit + lane_id() * granule);
 }
-// The base of a memory that begins at `p`, a multiple of the granule.
+// Returns the base of a memory that begins at `p`, a multiple of the granule.
 inline u8* guest_base(u8* p) {
     return memories_interleave ? base_of_process(p) + guest_offset(p) * warp_lanes : p;
 }
@@ -42,7 +42,7 @@ inline u8* byte_at(const u8* base, u64 address) {
            (address & (granule - 1));
 }
 
-// Accesses at an address that is a multiple of the width; load_at and store_at take any.
+// These access addresses that are multiples of the width; load_at and store_at take any address.
 template <class T>
 inline T load_aligned_at(const u8* base, u64 address) {
     if constexpr (sizeof(T) < granule) {
@@ -101,7 +101,7 @@ inline void store_at(u8* base, u64 address, T value) {
 
 // ---- accesses of either ------------------------------------------------------------
 
-// By a base, as guest_base() gives it.
+// These access a linear memory by its base, which guest_base() returns.
 template <class T>
 inline T load_guest(const u8* base, u64 address) {
     if constexpr (memories_interleave) return load_at<T>(base, address);
@@ -113,7 +113,8 @@ inline void store_guest(u8* base, u64 address, T value) {
     store_linear<T>(base + address, value);
 }
 
-// Accesses for machine code: in little code, or of an address that is a multiple of the width.
+// These are for machine code: the compact ones take little code, the natural ones take addresses
+// that are multiples of the width.
 template <class T>
 inline T load_guest_compact(const u8* base, u64 address) {
     if constexpr (memories_interleave) return load_at<T>(base, address);
@@ -134,7 +135,7 @@ inline void store_guest_natural(u8* base, u64 address, T value) {
     if constexpr (memories_interleave) return store_aligned_at<T>(base, address, value);
     store_natural<T>(base + address, value);
 }
-// And by a pointer to guest memory.
+// These access guest memory by a pointer.
 template <class T>
 inline T load_compact(const u8* p) {
     if constexpr (memories_interleave) return load_at<T>(base_of_process(p), guest_offset(p));
@@ -147,7 +148,7 @@ inline void store_compact(u8* p, T value) {
     store_linear_compact<T>(p, value);
 }
 
-// By a pointer, which may be to other memory than a guest's.
+// These access any memory by a pointer, a guest's or other.
 template <class T>
 inline T load_bytes(const u8* p) {
     if (is_interleaved(p)) return load_at<T>(base_of_process(p), guest_offset(p));
@@ -159,7 +160,7 @@ inline void store_bytes(u8* p, T value) {
     store_linear<T>(p, value);
 }
 
-// One lane's copying and filling: by words of `to` where it has whole ones.
+// Copying and filling by one lane: by whole words of `to` where possible, else by bytes.
 inline void copy_bytes(u8* to, const u8* from, u64 begin, u64 end, bool is_backward) {
     for (u64 i = begin; i < end; i++) {
         const u64 at = is_backward ? begin + end - 1 - i : i;

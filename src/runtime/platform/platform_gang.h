@@ -1,5 +1,6 @@
-// A process a lane: the words of the lanes of a warp interleave, so that lanes in lockstep touch
-// neighbouring words, and the warp goes by one position a step.
+// The platform of kernels that run a process on each lane. The words of the lanes of a warp
+// interleave, so that lanes in lockstep touch neighbouring words, and the warp executes one
+// position of the code at a step.
 #pragma once
 
 #include "abi/machine.h"
@@ -27,7 +28,7 @@ inline constexpr u32 lane_stride = GPURUN_LANES;
 #endif
 inline constexpr u32 slow_bit = 1u << 31;  // of a position: this lane waits to go out of line
 
-// More steps than a quantum has.
+// Steps take so many bits: a quantum has fewer steps than that can count.
 inline constexpr u32 followed_shift = 27;
 inline u32 steps_of(u32 turn) { return turn & ((1u << followed_shift) - 1); }
 inline u32 followed_in(u32 turn) { return turn >> followed_shift; }
@@ -39,8 +40,8 @@ inline u32 followed_in(u32 turn) { return turn >> followed_shift; }
 using StackWord = u32;
 inline constexpr u32 slot_stride = 1;
 inline constexpr u32 lane_stack_slots = resident_stack_slots;  // of local memory
-// Each look at the queues is traffic on lines that those who work need, and there are thousands of
-// warps.
+// Warps without work nap between looks at the queues: each look is traffic on cache lines that
+// working warps need, and there are thousands of warps.
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 1'000,
                      longest_mailbox_nap_ns = 1'000, longest_clock_nap_ns = 20'000;
 #elif GPURUN_LOCAL_STACK
@@ -53,15 +54,16 @@ inline constexpr u32 slot_stride = lane_stride;
 
 }  // namespace gpurun::rt
 
-// One instruction a step for the whole warp: the lowest position of its lanes is elected, and
-// the lanes that stand there execute. So lanes that went different ways meet again. But a lane
-// that never leaves a loop would keep those behind it waiting: so a quarter of the steps follow
-// one lane after another, whatever its position.
+// The warp executes one instruction at a step: it elects the lowest position of its lanes, and the
+// lanes that stand there execute. So lanes that went different ways meet again. But a lane that
+// never leaves a loop would keep those behind it waiting: so a quarter of the steps follow one lane
+// after another, whatever its position.
 //
 // The inner loop calls nothing, so that its variables have all registers; what is out of line
 // is done by the outer loop.
 #define INTERPRETER_IS_THREADED 0
-// `turn` has the steps so far and, above them, the lane that is followed: one register less.
+// `turn` has the steps so far and, in its upper bits, the lane that is followed: this saves a
+// register.
 #define INTERPRETER_BEGIN                                                                          \
     bool live = thread_index != 0, is_over = false;                                                \
     for (u32 turn = 0; !is_over;) {                                                                \
@@ -106,7 +108,7 @@ inline constexpr u32 slot_stride = lane_stride;
     }                                                      \
     if (goes_out)
 #define INTERPRETER_CHORE(mine) chore = mine;
-// A lane that comes to a call or a loop stops there if machine code may go on.
+// Stops a lane at a call or a loop if machine code may go on there.
 #if GPURUN_RESIDENT
 #define INTERPRETER_STOPS (quantum == quantum_to_next)
 #elif GPURUN_NATIVE

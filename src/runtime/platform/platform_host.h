@@ -22,27 +22,28 @@ inline constexpr bool lanes_are_processes = false;
 inline constexpr bool memories_interleave = false;
 inline constexpr u32 lane_stride = 1;
 
-// Stacks lie among the words.
+// Stacks lie among the words, so a lane has no memory of its own for them.
 using StackWord = u32;
 inline constexpr u32 slot_stride = lane_stride;
-inline constexpr u32 lane_stack_slots = 0;  // what a lane has of its own for them
-// Of a warp that has nothing to do, and of those that are to be quick about it.
+inline constexpr u32 lane_stack_slots = 0;
+// How long a warp without work sleeps at most before it looks for some again: a worker, one of the
+// few workers that look often, the mailbox warp and the clock warp.
 inline constexpr u32 longest_nap_ns = 500'000, longest_eager_nap_ns = 500'000,
                      longest_mailbox_nap_ns = 500'000, longest_clock_nap_ns = 500'000;
 
-// The native tier's: whether anybody wants to know which memory was written; for how long the
-// interpreter runs to the next call or loop; whether the hardware's stack has not come down to
-// `limit`.
+// The native tier uses these: pieces_are_kept is true if it matters which memory was written,
+// quantum_to_next is the quantum with which the interpreter runs to the next call or loop, and
+// is_above() returns true if the hardware's stack has not come down to `limit`.
 inline constexpr bool pieces_are_kept = false;
 inline constexpr s64 quantum_to_next = 0;
-// Copies and fills of so many bytes are done by machine code itself: more take longer than a call.
+// Machine code itself copies and fills up to so many bytes: for more, a call is worth it.
 inline constexpr u32 short_bytes = 16;
 // True if the interpreter itself looks for entries of machine code, and so runs on where there are
-// none; and a read of a number in their table, where machine code may appear at any time.
+// none. load_entry() reads a number of their table, where machine code may appear at any time.
 inline constexpr bool interpreter_sees_entries = true;
 inline u32 load_entry(const u32* p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-// True if machine code stops by a clock, which lanes of a warp share, and not by what it has done;
-// and that clock, in cycles.
+// True if machine code stops by a clock, which lanes of a warp share, and not by the work it has
+// done. short_clock() reads that clock, in cycles.
 inline constexpr bool has_clock = false;
 inline u32 short_clock() { return 0; }
 inline bool is_above(const u8* limit) {
@@ -54,8 +55,8 @@ inline bool is_above(const u8* limit) {
     abort();
 }
 
-// Of guests' memories. What a guest reads and writes there beside its atomics is its own business:
-// the thread sanitizer does not look.
+// Marks plain accesses of guests' memories, which the thread sanitizer skips: races of a guest's
+// own accesses are no bugs of the runtime.
 #define GPURUN_UNSANITIZED __attribute__((no_sanitize("thread")))
 template <class T>
 GPURUN_UNSANITIZED inline T load_bytes(const u8* p) {
@@ -67,7 +68,7 @@ template <class T>
 GPURUN_UNSANITIZED inline void store_bytes(u8* p, T value) {
     memcpy(p, &value, sizeof value);
 }
-// By the base of a memory, which is a pointer to its first byte.
+// These access a linear memory by its base, which is a pointer to its first byte.
 inline u8* guest_base(u8* p) { return p; }
 template <class T>
 inline T load_guest(const u8* base, u64 address) {
@@ -77,7 +78,7 @@ template <class T>
 inline void store_guest(u8* base, u64 address, T value) {
     store_bytes<T>(base + address, value);
 }
-// For machine code, and what is known to be aligned: here they are the same.
+// Platforms may have accesses for machine code and for aligned addresses. Here all are the same.
 template <class T>
 inline T load_compact(const u8* p) {
     return load_bytes<T>(p);
@@ -103,7 +104,7 @@ inline void store_guest_natural(u8* base, u64 address, T value) {
     store_guest<T>(base, address, value);
 }
 
-// A word of code, in halves.
+// Reads a word of code as two halves.
 inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
     low = u32(code[position]);
     high = u32(code[position] >> 32);
@@ -117,11 +118,11 @@ inline void do_part(const Chore& chore) {
         memset(chore.to, int(chore.value), chore.count);
     }
 }
-// Of guests: tests/thread-sanitizer.txt knows the name.
+// Does a guest's chore. tests/thread-sanitizer.txt has the name of this function.
 inline void do_chore(const Chore& chore) { do_part(chore); }
 inline void do_chores(const Chore& chore) { do_chore(chore); }
 
-// Numbers of one word or more.
+// These read and write numbers of one word or more.
 template <class T>
 inline T load_word(const u32* at) {
     T value;
@@ -141,7 +142,7 @@ inline void store_slot(StackWord* at, T value) {
     store_word<T>(at, value);
 }
 
-// System memory, which all processes share.
+// These access system memory, which all processes share.
 template <class T>
 inline T load_shared(const T* p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -150,8 +151,8 @@ template <class T>
 inline void store_shared(T* p, T value) {
     __atomic_store_n(p, value, __ATOMIC_RELEASE);
 }
-// As it is elsewhere after release_fence, or after atomic_fence: fences are nothing that the thread
-// sanitizer sees.
+// Elsewhere release_fence() or atomic_fence() orders what store_released() stores. The thread
+// sanitizer does not see fences, so here each of these stores is a release.
 inline void release_fence() {}
 inline void acquire_fence() { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 template <class T>
@@ -174,7 +175,8 @@ inline T compare_exchange_release(T* p, T expected, T value) {
     return expected;
 }
 inline void prefetch(const void*) {}
-// In order, as atomic_fence makes it elsewhere: fences are nothing that the thread sanitizer sees.
+// Acquires, as the atomic_fence() that follows does elsewhere: the thread sanitizer does not see
+// fences.
 template <class T>
 inline T compare_exchange_relaxed(T* p, T expected, T value) {
     return compare_exchange_acquire(p, expected, value);
@@ -195,11 +197,12 @@ template <class T>
 inline void store_relaxed(T* p, T value) {
     __atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
-// Of what may be another's by now, who does as he likes with it: then nothing comes of it.
+// Reads a word that may belong to somebody else by now, who may be writing it. The caller finds
+// out, and then ignores the value.
 GPURUN_UNSANITIZED inline u32 load_stale(const u32* p) {
     return *static_cast<const volatile u32*>(p);
 }
-// Memory that the host's side of the mailbox sees too.
+// These access memory that the host's side of the mailbox sees too.
 template <class T>
 inline T load_mapped(const T* p) {
     return load_shared(p);
@@ -208,7 +211,7 @@ template <class T>
 inline void store_mapped(T* p, T value) {
     store_shared(p, value);
 }
-// In a loop that waits for somebody who is at work: others of this core's threads may be it.
+// Lets other threads of this core run, in a loop that waits for one of them.
 inline void pause() { sched_yield(); }
 inline void back_off(u32) { pause(); }
 inline void give_way(u32) {}
@@ -217,7 +220,7 @@ inline void sleep_ns(u32 ns) {
     nanosleep(&time, nullptr);
 }
 
-// Lanes: one, which is the warp.
+// A warp has one lane here.
 inline constexpr u32 warp_lanes = 1;
 inline u32 lane_id() { return 0; }
 inline u32 ballot(bool value) { return value; }
@@ -228,7 +231,8 @@ inline T shuffle(T value, u32) {
 inline void sync_warp() {}
 inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
 inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
-// Lanes of a warp that came here together, one after another: whoever takes a lock does it so.
+// Calls `f` on one lane after another of those that came here together. Lanes that take a lock
+// have to, since one of them cannot wait for another of its warp.
 template <class F>
 inline void one_by_one(F f) {
     f();
@@ -241,16 +245,16 @@ inline u64 clock_ns() {
     return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
 }
 inline u32 lane_number() { return 0; }
-// Of the heap's free lists: another for each thread.
+// Returns which of the heap's free lists to use: each thread has another one.
 inline u32 lane_shard() {
     static u32 threads = 0;
     static thread_local const u32 shard = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
     return shard;
 }
 
-// Whoever sleeps on the bell is a thread of this process.
+// Wakes the host, whose thread sleeps on the bell in this very process.
 inline void ring_bell(u32* bell) {
-    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);  // pairs with CpuMachine::wait
+    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);  // pairs with CpuMachineRunner::wait
     syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, ~0u >> 1, nullptr, nullptr, 0);
 }
 
@@ -284,7 +288,7 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 }  // namespace gpurun::rt
 
-// Threaded code: every instruction jumps to the next one's label.
+// The interpreter is threaded: every instruction jumps to the label of the next one.
 #define INTERPRETER_IS_THREADED 1
 #define INTERPRETER_BEGIN DISPATCH
 #define INTERPRETER_CASES_END
@@ -323,7 +327,7 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         pc += (n); \
         DISPATCH   \
     }
-// Leaves if machine code can go on here.
+// Leaves the interpreter if machine code can go on here.
 #define STOP_AT_ENTRY                                        \
     {                                                        \
         if constexpr (sees_entries) {                        \
@@ -331,8 +335,8 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
                 goto yield;                                  \
         }                                                    \
     }
-// Goes on at pc, by way of a call or another step of a long operation: counts, for what the
-// callee's code may be.
+// Goes on at pc after a call, or with another step of a long operation. Takes a fixed amount off
+// the quantum for the callee's code or the step.
 #define GO_COUNTED                        \
     {                                     \
         if constexpr (!stepping) {        \
@@ -343,7 +347,7 @@ inline void atomic_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
         STOP_AT_ENTRY                     \
         DISPATCH                          \
     }
-// Goes to pc + distance; backward or to itself, it counts the words that the loop may have run.
+// Goes to pc + distance. A jump backward or to itself takes the words of the loop off the quantum.
 #define GO(distance)                                                  \
     {                                                                 \
         const s32 go_distance = (distance);                           \

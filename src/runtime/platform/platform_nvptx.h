@@ -8,8 +8,8 @@
 
 namespace gpurun::rt {
 
-// The host's CheckRecord, whose device address the host writes here when it has loaded the kernel;
-// and how many checks have failed.
+// The device address of the host's CheckRecord, which the host writes here when it has loaded the
+// kernel; and how many checks have failed.
 extern "C" {
 __attribute__((address_space(1))) u64 gpurun_check_record = 0;
 __attribute__((address_space(1))) u32 gpurun_check_count = 0;
@@ -17,8 +17,9 @@ __attribute__((address_space(1))) u32 gpurun_check_count = 0;
 
 inline constexpr u32 warp_lanes = 32;
 
-// The native tier's, as in platform_host.h. (No other quantum is the same: the interpreter of the
-// resident machine knows by it that it is to stop at calls and loops.)
+// The native tier uses these; platform_host.h describes them. (No other quantum has the value of
+// quantum_to_next: the interpreter of the resident machine knows by it that it is to stop at calls
+// and loops.)
 inline constexpr bool pieces_are_kept = true;
 inline constexpr s64 quantum_to_next = (1 << 12) - 1;
 inline constexpr u32 short_bytes = 256;
@@ -29,7 +30,7 @@ inline u32 short_clock() { return u32(__nvvm_read_ptx_sreg_clock()); }
 inline bool is_above(const u8* limit) {
     u8 here;
     const u8* at = &here;
-    asm("" : "+l"(at));  // it is nobody's to guess
+    asm("" : "+l"(at));  // the compiler must not assume where it points
     return at > limit;
 }
 
@@ -55,14 +56,14 @@ inline u32 global_thread() {
     asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
     return block * block_size() + block_thread();
 }
-// Cycles of this multiprocessor.
+// Returns the cycle count of this multiprocessor.
 inline u64 cycles() {
     u64 count;
     asm volatile("mov.u64 %0, %%clock64;" : "=l"(count));
     return count;
 }
 
-// All lanes of the warp take part in these.
+// All lanes of the warp call these together.
 inline u32 ballot(bool value) {
     u32 mask;
     asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff;}"
@@ -101,7 +102,7 @@ inline u32 warp_min(u32 value) {
 
 inline u32 popcount(u32 mask) { return u32(__builtin_popcount(mask)); }
 inline u32 lowest(u32 mask) { return u32(__builtin_ctz(mask)); }
-// The first lane of a mask that comes after `lane`, going round. 0 if it is empty.
+// Returns the first lane of a mask after `lane`, going round, or 0 if the mask is empty.
 inline u32 next_lane(u32 mask, u32 lane) {
     u32 above = mask & ~((2u << lane) - 1);
     return above ? lowest(above) : mask ? lowest(mask) : 0;
@@ -109,7 +110,8 @@ inline u32 next_lane(u32 mask, u32 lane) {
 
 // ---- plain memory ------------------------------------------------------------------
 
-// All of a process is in the device's memory: saying so spares the hardware the question.
+// Returns a pointer whose type says that it points to global memory, where all of a process is:
+// this spares the hardware a test with each access.
 template <class T>
 using Global = T __attribute__((address_space(1)));
 template <class T>
@@ -117,8 +119,8 @@ inline Global<T>* global(T* p) {
     return (Global<T>*)p;
 }
 
-// A pointer to a variable of the thread's, or to the device's memory, that says so to whoever uses
-// it. (Functions that get one that does not know have to ask with each access.)
+// These tell the compiler that a pointer is to a variable of the thread, or to global memory.
+// (Functions that get a generic pointer test with each access where it points.)
 template <class T>
 inline T* in_stack(T* p) {
     auto* own = (T __attribute__((address_space(5)))*)p;
@@ -132,8 +134,8 @@ inline T* in_device(T* p) {
     return (T*)there;
 }
 
-// A word of code, in halves. Code does not change while a kernel runs; but to a resident one comes
-// more, where other things may have been before.
+// Reads a word of code as two halves. Code does not change while a kernel runs, but a resident
+// kernel gets more code, where other things may have been before.
 #if GPURUN_RESIDENT
 #define CODE_LOAD "ld.global.v2.u32"
 #else
@@ -143,14 +145,14 @@ inline void fetch(const u64* code, u32 position, u32& low, u32& high) {
     asm(CODE_LOAD " {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
-// The same for a word that may never be needed: the load is issued here all the same.
+// Reads a word of code that may never be needed. The load is issued here in any case.
 inline void fetch_ahead(const u64* code, u32 position, u32& low, u32& high) {
     asm volatile(CODE_LOAD " {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(code + position));
 }
 
 inline void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
 
-// The hardware faults on misaligned access: such ones go byte by byte.
+// These go byte by byte where the address is misaligned: the hardware faults on such accesses.
 template <class T>
 inline T load_linear(const u8* p) {
     if (reinterpret_cast<usize>(p) % sizeof(T) == 0) return *global(reinterpret_cast<const T*>(p));
@@ -178,9 +180,9 @@ inline void store_natural(u8* p, T value) {
     *global(reinterpret_cast<T*>(p)) = value;
 }
 
-// The same for machine code, which has many of them: with little code for the misaligned. Such ones
-// are put together from the words around them, which are memory as well: its end is a multiple
-// of 16.
+// These are for machine code, which has many accesses, and so take little code for misaligned
+// addresses: they put the value together from the aligned words around it. Those are memory too,
+// since its end is a multiple of 16.
 inline usize address_of(const u8* p) { return reinterpret_cast<usize>(global(p)); }
 template <class T>
 inline T load_linear_compact(const u8* p) {
@@ -214,7 +216,7 @@ inline void store_linear_compact(u8* p, T value) {
     }
 }
 
-// One lane's copying and filling.
+// Copying and filling by one lane.
 template <class T>
 inline void copy_elements(u8* to, const u8* from, u64 count, bool is_backward) {
     for (u64 i = 0; i < count; i += sizeof(T)) {
@@ -242,8 +244,8 @@ inline void fill_linear(u8* to, u8 value, u64 count) {
     }
 }
 
-// Wide numbers from and to halves. In PTX: what LLVM 22 writes instead (32-bit stores of 64-bit
-// registers) the driver's assembler gets wrong for f64.
+// These join halves to wide numbers and split them. They are in PTX because LLVM 22 writes 32-bit
+// stores of 64-bit registers otherwise, which the driver's assembler gets wrong for f64.
 inline u64 join(u32 low, u32 high, u64) {
     u64 value;
     asm("mov.b64 %0, {%1, %2};" : "=l"(value) : "r"(low), "r"(high));
@@ -272,7 +274,7 @@ struct WideOf<f64> {
 template <class T>
 using Wide = typename WideOf<T>::Type;
 
-// Numbers of one, two or four words, `stride` apart.
+// These read and write numbers of one, two or four words, `stride` apart.
 template <class T, class W>
 inline T load_wide(const W* at, u32 stride) {
     if constexpr (sizeof(T) == 4) {
@@ -305,7 +307,7 @@ template <class T>
 inline void store_word(u32* at, T value) {
     store_wide<T>(global(at), lane_stride, value);
 }
-// Stacks may be in a memory of their own.
+// These are for stacks, which may be in a memory of their own.
 #if !GPURUN_RESIDENT
 inline Global<u32>* stack_memory(u32* p) { return global(p); }
 inline const Global<u32>* stack_memory(const u32* p) { return global(p); }
@@ -325,7 +327,8 @@ inline void store_slot(StackWord* at, T value) {
 
 // ---- atomics -----------------------------------------------------------------------
 
-// Sequentially consistent at device scope, in PTX: clang drops order and scope.
+// These are sequentially consistent at device scope. They are in PTX because clang drops order and
+// scope.
 inline void atomic_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
 inline u32 atom_add(u32* p, u32 v) {
@@ -342,9 +345,9 @@ inline void atom_add(u64* p, u64 v) {
 inline void atom_max(u64* p, u64 v) {
     asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
-// The value that was there. With less order than both, where that is enough: taking something needs
-// what was written before it was put there, putting something there needs what was written to be
-// seen.
+// These return the value that was there. Weaker orders are for callers to whom they are enough:
+// who takes something acquires what was written before it was put there, who puts something there
+// releases what was written before.
 #define GPURUN_COMPARE_EXCHANGE(name, order)                        \
     inline u32 name(u32* p, u32 expected, u32 value) {              \
         u32 old;                                                    \
@@ -373,7 +376,7 @@ inline u32 load_relaxed(const u32* p) {
     return value;
 }
 
-// System memory, which all processes share.
+// These access system memory, which all processes share.
 inline u32 load_shared(const u32* p) {
     u32 value;
     asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
@@ -403,7 +406,7 @@ inline u32 exchange(u32* p, u32 value) {
                  : "memory");
     return old;
 }
-// Of what may be another's by now: then nothing comes of it.
+// Reads a word that may belong to somebody else by now. The caller then ignores the value.
 inline u32 load_stale(const u32* p) { return load_relaxed(p); }
 inline u64 load_relaxed(const u64* p) {
     u64 value;
@@ -419,15 +422,17 @@ inline void store_relaxed(u64* p, u64 value) {
 inline void store_shared(u64* p, u64 value) {
     asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
-// One fence for several words by which others are told something, instead of one each.
+// Orders all that was written before the stores that follow: one fence for several words that
+// others look at, instead of a release with each.
 inline void release_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-// One fence for several words that were loaded relaxed.
+// Orders all that is read from now on behind loads before it: one fence for several words that were
+// loaded relaxed.
 inline void acquire_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 template <class T>
 inline void store_released(T* p, T value) {
     store_relaxed(p, value);
 }
-// Memory that the host sees too.
+// These access memory that the host sees too.
 inline u32 load_mapped(const u32* p) {
     u32 value;
     asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
@@ -444,21 +449,22 @@ inline void store_mapped(u32* p, u32 value) {
 inline void store_mapped(u64* p, u64 value) {
     asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
-// Only the device writes it.
+// Wakes the host. A load and a store are enough, since only the mailbox warp writes the bell.
 inline void ring_bell(u32* bell) { store_mapped(bell, load_mapped(bell) + 1); }
-// In a loop that waits for somebody who is at work.
+// Waits a moment, in a loop that waits for another warp.
 inline void pause() { asm volatile("nanosleep.u32 100;" ::: "memory"); }
-// The same where many may wait: less and less often.
+// Waits a moment where many may wait: longer with every turn.
 inline void back_off(u32 turn) {
     asm volatile("nanosleep.u32 %0;" ::"r"(64u << (turn < 8 ? turn : 8)) : "memory");
 }
-// After an exchange at which others were quicker. Thousands that try at once keep each other from
-// getting anywhere.
+// Waits after a compare_exchange that failed because others were quicker. Without it, thousands
+// that try at once would keep each other from succeeding.
 inline void give_way(u32 turn) { back_off(turn); }
-// Lets other warps run meanwhile.
+// Sleeps; other warps run meanwhile.
 inline void sleep_ns(u32 ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory"); }
 
-// Lanes of a warp that came here together, one after another: whoever takes a lock does it so.
+// Calls `f` on one lane after another of those that came here together. Lanes that take a lock
+// have to, since one of them cannot wait for another of its warp.
 template <class F>
 inline void one_by_one(F f) {
     u32 mask;
@@ -483,13 +489,14 @@ inline u64 clock_ns() {
     return ns;
 }
 inline u32 lane_number() { return global_thread(); }
-// Of the heap's free lists. Warps mostly see to their lanes in the same order: those of the same
-// number do not all use the same one.
+// Returns which of the heap's free lists to use. Warps mostly serve their lanes in the same order,
+// so lanes of the same number in different warps get different lists.
 inline u32 lane_shard() { return global_thread() / warp_lanes + lane_id() * 16; }
 
 [[noreturn, gnu::noinline]] inline void check_failed(const char* file, u32 line, u32 process,
                                                      u32 detail) {
-    // The first one tells. Ends: it ends the kernel.
+    // Only the first failed check is reported. The loop of the others ends because the first one
+    // ends the kernel.
     while (atom_add((u32*)&gpurun_check_count, 1) != 0) sleep_ns(100'000);
     auto* record = reinterpret_cast<volatile CheckRecord*>(u64(gpurun_check_record));
     if (record != nullptr) {
@@ -507,7 +514,7 @@ inline u32 lane_shard() { return global_thread() / warp_lanes + lane_id() * 16; 
     __builtin_unreachable();
 }
 
-// Narrow ones work on the aligned word around them.
+// The word that an atomic access works on: for narrow accesses, the aligned word around them.
 template <class T>
 struct AtomicCell {
     using Word = u32;
@@ -539,7 +546,8 @@ struct AtomicCell<u64> {
     u64 insert(u64, u64 value) const { return value; }
 };
 
-// Ends: a failed exchange means that another lane's succeeded.
+// Replaces a value by update(value) and returns the old one. The loop ends because a failed
+// exchange means that another lane's succeeded.
 template <class T, class F>
 inline T atomic_update(u8* p, F update) {
     AtomicCell<T> cell(p);

@@ -1,5 +1,5 @@
-// A process a warp: its words lie together. The first lane interprets; the others help it with
-// what is long (together.h).
+// The platform of kernels that run a process on each warp. Its words lie together. The first lane
+// interprets; the others help it with long copies and fills (together.h).
 #pragma once
 
 #include "base/ints.h"
@@ -11,8 +11,8 @@ inline constexpr bool lanes_are_processes = false;
 inline constexpr bool memories_interleave = false;
 inline constexpr u32 lane_stride = 1;
 
-// The stack is in shared memory, which answers many times faster than what lies behind it: both
-// ends of it, stack_window slots in all. Deeper ones lie among the words.
+// Both ends of the stack, stack_window slots in all, are in shared memory, which is many times
+// faster than global memory. Deeper stacks lie among the words.
 #if GPURUN_WINDOW
 using StackWord = __attribute__((address_space(3))) u32;
 inline constexpr bool stack_is_window = true;
@@ -55,7 +55,7 @@ inline constexpr u32 slot_stride = 1;
     out_of_line:                \
     w = code[pc];
 #define INTERPRETER_CHORE(chore) do_chore(chore);
-// At a call or a loop it stops if machine code may go on.
+// Stops at a call or a loop if machine code may go on there.
 #if GPURUN_NATIVE
 #define INTERPRETER_STOPS true
 #else

@@ -1,8 +1,8 @@
-// Chores by all lanes of a warp together.
+// Does chores with all lanes of a warp together.
 //
-// A process a lane: each lane's chore in turn, by all. A process a warp: the first lane puts its
-// chore into shared memory and meets the others; all do their part, and meet again. Between times
-// the others stand at the meeting, which costs nothing.
+// Where each lane runs a process, all lanes do one lane's chore after another. Where the warp runs
+// one process, the first lane puts its chore into shared memory and meets the others; all do their
+// part, and meet again. Meanwhile the others wait at the barrier, which costs nothing.
 #pragma once
 
 #include "abi/burst.h"
@@ -14,7 +14,7 @@ template <class T>
 inline T load_aligned(const u8* p) {
     return *global(reinterpret_cast<const T*>(p));
 }
-// A word that lies across two aligned ones.
+// Reads a word that lies across two aligned ones.
 inline u32 load_across(const u8* p) {
     const usize at = reinterpret_cast<usize>(p);
     const u32 shift = u32(at & 3) * 8;
@@ -22,8 +22,8 @@ inline u32 load_across(const u8* p) {
     return words[0] >> shift | words[1] << (32 - shift);
 }
 
-// Several elements a lane and step, on their way at the same time. All lanes have read theirs
-// before any writes, so the ranges may overlap as long as the steps go the right way.
+// Copies several elements per lane and step, whose loads overlap in time. In each step all lanes
+// read before any writes, so the ranges may overlap as long as the steps go the right way.
 template <class T, T (*load)(const u8*) = load_aligned<T>>
 inline void copy_steps(u8* to, const u8* from, u64 count, bool is_backward) {
     constexpr u32 batch = 8;
@@ -45,8 +45,8 @@ inline void copy_steps(u8* to, const u8* from, u64 count, bool is_backward) {
     }
 }
 
-// All lanes call it with the same chore. Where the ends do not lie on a boundary that both ranges
-// share, they go first or last, by bytes.
+// Does a chore; all lanes call it with the same one. Ends that do not lie on a boundary which both
+// ranges share go first or last, by bytes.
 inline void do_part(const Chore& chore) {
     u8* to = chore.to;
     const usize at = reinterpret_cast<usize>(to);
@@ -96,7 +96,8 @@ inline constexpr u32 chunk_steps = 4096;  // a multiple of 64: what a chunk take
 
 #if GPURUN_SOLO
 
-// At the start of the block's shared memory; the stack's window follows.
+// The board, which has the chore, is at the start of the block's shared memory; the stack's window
+// follows.
 using SharedWord = __attribute__((address_space(3))) u32;
 extern "C" __attribute__((address_space(3), aligned(16))) u32 gpurun_shared[];
 using Board = __attribute__((address_space(3))) volatile Chore;
@@ -105,15 +106,16 @@ static_assert(sizeof(Chore) <= task_board_bytes);
 inline Board* board() { return (Board*)gpurun_shared; }
 inline SharedWord* window() { return gpurun_shared + task_board_bytes / 4; }
 
-// One place where all lanes meet. Ends: every lane but the first is in serve(), and that one
-// comes here twice for a chore.
+// Waits for all lanes of the warp. The wait ends because every lane but the first is in serve(),
+// and the first comes here twice for each chore.
 [[gnu::noinline]] inline void meet() { sync_warp(); }
 
 inline void do_board() {
     do_part({(u8*)board()->to, (const u8*)board()->from, board()->count, board()->value});
 }
 
-// What all lanes but the first do, until that one leaves: a chore of nothing.
+// Does chores that the first lane puts on the board. All other lanes are in here until the first
+// one puts a chore of no bytes there.
 inline void serve() {
     for (;;) {
         meet();
@@ -164,13 +166,14 @@ inline T* shuffle(T* pointer, u32 from_lane) {
     sync_warp();
 }
 
-// Of a lane that goes its own way.
+// Does the chore of a lane without help from the others.
 inline void do_chore(const Chore& mine) {
     if (mine.count > 0) do_alone(mine);
 }
 
-// All lanes come here, those without a chore with a count of 0. No chore is longer than 4 GiB.
-// Where memories interleave each lane does its own: lanes in lockstep touch neighbouring words.
+// Does the chores of all lanes, which call it together, those without a chore with a count of 0. No
+// chore is longer than 4 GiB. Where memories interleave each lane does its own: lanes in lockstep
+// touch neighbouring words then.
 inline void do_chores(const Chore& mine) {
     if (memories_interleave) {
         do_chore(mine);

@@ -1,5 +1,5 @@
-// Loads and stores in their general form: any memory, 64-bit addresses and offsets, vectors,
-// atomics.
+// Executes loads and stores in their general form: any memory, 64-bit addresses and offsets,
+// vectors, atomics.
 #include "runtime/machine/wait.h"
 #include "runtime/machine/waiting.h"
 #include "runtime/memory/state.h"
@@ -13,7 +13,7 @@ u64 address_of(const Registers& r, u64 w) {
     return c_of(w) ? get<u64>(r.fp, b_of(w)) : get<u32>(r.fp, b_of(w));
 }
 
-// Where an access of `width` bytes goes, or null if it is out of bounds.
+// Returns where an access of `width` bytes goes, or null if it is out of bounds.
 u8* access_at(const Process& p, const Registers& r, u64 w, u64 width) {
     return access_at(memory_at(p, word(r.instance, low_of(p.code[r.pc + 1]))), address_of(r, w),
                      p.code[r.pc + 2], width);
@@ -24,7 +24,7 @@ Outcome advance(Registers& r) {
     return Outcome::next;
 }
 
-// memory.atomic.wait: blocks only if the value is still the expected one.
+// Executes memory.atomic.wait: blocks only if the value is still the expected one.
 template <class T>
 Outcome atomic_wait(const Process& p, u32* thread, Registers& r, u64 w, u8* at) {
     u32 slots = high_of(p.code[r.pc + 1]);
@@ -73,7 +73,8 @@ u32 atomic_notify(const Process& p, u8* at, u32 limit) {
 #define AT_TO_WRITE(width) \
     AT(width)              \
     mark_dirty(p, r, at, width);
-// Of an access that is both, the reference interpreter says that it is unaligned.
+// Traps on unaligned accesses before it looks at bounds: the reference interpreter calls an access
+// that is both unaligned.
 #define AT_ALIGNED(width)                                     \
     if ((address_of(r, w) + p.code[r.pc + 2]) % (width) != 0) \
         return trap(r, Trap::unaligned_atomic);               \
@@ -110,7 +111,7 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
         store_bytes<V128>(at, get<V128>(r.fp, a)); \
         return advance(r);                         \
     }
-// extra: lane in the low half, the vector slot in the high half.
+// The extra word has the lane in its low half and the slot of the vector in its high half.
 #define VEC_LOAD_LANE(name, M)                                               \
     case CodeOp::name: {                                                     \
         AT(sizeof(M))                                                        \
@@ -143,7 +144,7 @@ Outcome run_access(const Process& p, u32* thread, Registers& r, u64 w) {
         set<V>(r.fp, a, V(rmw_##f<M>(at, value))); \
         return advance(r);                         \
     }
-// What is expected is compared as what is stored: as many bytes as the access has.
+// Compares as many bytes of the expected value as the access has, like the value that is stored.
 #define ATOMIC_CMPXCHG(name, V, M)                                                 \
     case CodeOp::name: {                                                           \
         AT_ALIGNED_TO_WRITE(sizeof(M))                                             \

@@ -1,5 +1,5 @@
-// Memories and tables as wholes: size, grow, fill, copy, init. Long operations do a chunk at
-// a time and keep their progress in their operand slots.
+// Executes size, grow, fill, copy and init of memories and tables. Long operations do a chunk at a
+// time and keep their progress in their operand slots.
 #include "runtime/memory/state.h"
 
 namespace gpurun::rt {
@@ -16,7 +16,8 @@ void set_width(Slots fp, u32 slot, bool is_64, u64 value) {
     }
 }
 
-// Three operands that count their own progress.
+// The three operands of a long operation. They are written back as it proceeds, so that it can be
+// interrupted and go on.
 struct Range {
     Slots fp;
     u32 to_slot, from_slot, count_slot;
@@ -29,7 +30,8 @@ struct Range {
         from = get_width(fp, from_slot, widths & width_from_64);
         count = get_width(fp, count_slot, widths & width_count_64);
     }
-    // `done` elements at the front are done; copy_backward does them at the end instead.
+    // Say that `done` elements at the front are done. copy_backward begins at the end, and so calls
+    // neither.
     void advance_to(u64 done) { set_width(fp, to_slot, widths & width_to_64, to + done); }
     void advance_from(u64 done) { set_width(fp, from_slot, widths & width_from_64, from + done); }
     Outcome finish(Registers& r, u64 done, u32 length) {

@@ -1,11 +1,11 @@
-// Calls beyond the module, tail calls, general variables, exceptions.
+// Executes calls beyond the module, tail calls, variables in their general form, and exceptions.
 #include "runtime/memory/state.h"
 #include "runtime/vm/heap.h"
 
 namespace gpurun::rt {
 namespace {
 
-// Ascending: where they overlap, `to` is below `from`.
+// Copies words in ascending order: where the ranges overlap, `to` must be below `from`.
 template <class To, class From>
 void copy_words(To to_base, u32 to, From from_base, u32 from, u32 count) {
     for (u32 i = 0; i < count; i++) word(to_base, to + i) = word(from_base, from + i);
@@ -19,13 +19,14 @@ void use_instance_of(const Process& p, Registers& r, u32 ref) {
     load_memory_0(p, r);
 }
 
-// Enters `ref` with slot 0 at fp. The record of whoever is to be returned to stands already.
+// Enters function `ref` with its slot 0 at fp. The record of the frame to return to has been
+// written.
 void enter_function(const Process& p, Registers& r, u32 ref) {
     use_instance_of(p, r, ref);
     r.pc = function_of(p, ref).entry;
 }
 
-// Where a call from here is to return to.
+// Writes the record of where a call from here returns to.
 void write_record(const Process& p, const Registers& r, Slots record, u32 return_pc) {
     word(record, record_pc) = return_pc;
     word(record, record_fp) = index_of(p, r.fp);
@@ -38,8 +39,8 @@ Outcome tail_call(const Process& p, Registers& r, u32 ref, u32 from, u32 count) 
     return Outcome::again;
 }
 
-// The function that a table has at the index in `slot`, of the type that `operands` ask for; 0
-// and a trap otherwise.
+// Returns the function that a table has at the index in `slot`, if it has the type that `operands`
+// ask for. Traps otherwise and returns 0.
 u32 indirect_callee(const Process& p, Registers& r, u64 operands, u32 slot, bool is_64) {
     const u32* table = word_at(p.words, word(r.instance, low_of(operands)));
     u64 index = is_64 ? get<u64>(r.fp, slot) : get<u32>(r.fp, slot);
@@ -59,8 +60,8 @@ u32 indirect_callee(const Process& p, Registers& r, u64 operands, u32 slot, bool
     return 0;
 }
 
-// Unwinds to the newest handler. If there is none the thread ends, its state as it was at
-// the throw.
+// Unwinds to the newest handler. If there is none the thread ends, with its state as it was at the
+// throw.
 Outcome throw_exception(const Process& p, u32* thread, Registers& r, u32 exception) {
     word(thread, thread_exception) = exception;
     Slots end = slots_at(p, word(thread, thread_stack_end));
@@ -108,8 +109,8 @@ Outcome far_copy(Registers& r, u32 to, u32 from, u32 count) {
 
 }  // namespace
 
-// A function that is nothing but a system call is carried out at once, and nobody has entered it if
-// the call ends there and then.
+// Calls an imported function. One that is nothing but a system call is carried out at once; it has
+// no frame unless the call has to wait.
 Outcome run_call_import(const Process& p, u32* thread, Registers& r, u64 w) {
     const u32 ref = word(r.instance, imm_of(w)), stub = system_stub(p, ref),
               entry = stub != 0 ? stub : function_of(p, ref).entry;

@@ -6,7 +6,7 @@
 
 namespace gpurun::rt {
 
-// No memory that interleaves with others is shared by threads.
+// Interleaved memories need plain accesses only: threads never share them.
 template <class T>
 inline T load_atomic(const u8* at) {
     if constexpr (memories_interleave) return load_bytes<T>(at);

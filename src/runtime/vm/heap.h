@@ -5,7 +5,7 @@
 
 namespace gpurun::rt {
 
-// Index of `count` fresh zero words at an even index, or 0 if the heap is full.
+// Allocates `count` words, all zero. Returns their index, which is even, or 0 if the heap is full.
 inline u32 allocate(const Process& p, u64 count) {
     u32 next = word(p.words, process_heap_next), end = word(p.words, process_heap_end);
     count = (count + 1) & ~u64{1};

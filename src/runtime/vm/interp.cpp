@@ -31,7 +31,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
         load_memory_0(p, start);
     }
 
-    // Copies, so that the address of none is taken and all can stay in registers.
+    // These are copies, so that nobody takes their addresses and all can stay in registers.
     u32 pc = start.pc;
     Slots fp = start.fp;
     Slots rp = start.rp;
@@ -70,7 +70,7 @@ ThreadState interpret(const Process& p, u32 thread_index, s64 quantum, [[maybe_u
     memory_size = r.memory_size; \
     dirty = r.dirty;             \
     why = r.trap;
-// A call within the instance, `length` words long, and the `enter` that stands where it goes.
+// Executes a call within the instance, which is `length` words long, and the `enter` at its target.
 #define CALL(entry, length)                                                                      \
     {                                                                                            \
         const u32 callee_at = (entry);                                                           \
@@ -321,7 +321,7 @@ out_of_bounds: {
     TRAP(memory_out_of_bounds)
 }
 stack_exhausted:
-    // At the callee's `enter`, which needs more than there is.
+    // pc is at the callee's `enter`, which needs more stack than there is.
     if (!(word(p.words, process_clipped) & clipped_stack)) TRAP(call_stack_exhausted)
     state = ThreadState::outgrown;
     goto leave;

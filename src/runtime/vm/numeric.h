@@ -150,8 +150,9 @@ GPURUN_NUM u64 i64_extend32_s(u64 a) { return u64(s32(a)); }
 GPURUN_NUM u64 i64_extend_i32_s(u32 a) { return u64(s32(a)); }
 GPURUN_NUM u64 i64_extend_i32_u(u32 a) { return a; }
 
-// Floats: signs. Integer operations on the word that has the sign, hidden from the optimizer,
-// which otherwise makes neg.f32 and abs.f32 of them: PTX leaves open what those do to a NaN.
+// Floats: signs. These are integer operations on the word that has the sign. They are hidden from
+// the optimizer, which otherwise makes neg.f32 and abs.f32 of them: PTX does not define what those
+// do to a NaN.
 
 GPURUN_NUM u32 hidden(u32 x) {
     asm("" : "+r"(x));
@@ -180,8 +181,8 @@ GPURUN_NUM F copysign(F x, F sign) {
 
 // Floats: arithmetic
 
-// LLVM takes "a NaN, or else the root" for the root alone, whose NaN has any bits; so the root
-// is hidden from the test.
+// Returns the root, or the canonical NaN. The root is hidden from the test for NaN: LLVM would
+// reduce both to the root alone, whose NaN may have any bits.
 template <class F>
 GPURUN_NUM F sqrt(F x) {
     F root = __builtin_elementwise_sqrt(x);
@@ -220,8 +221,8 @@ GPURUN_NUM f64 f64_copysign(f64 a, f64 b) { return copysign(a, b); }
 
 // Conversions
 
-// Does x, truncated, fit I? Both bounds are powers of two (or 0), which every float type holds;
-// lowest - 1 is either exact or rounds to lowest.
+// Returns true if x, truncated, fits I. Both bounds are powers of two (or 0), which every float
+// type holds; lowest - 1 is either exact or rounds to lowest.
 template <class I, class F>
 GPURUN_NUM bool fits(F x) {
     constexpr bool is_signed = I(-1) < 0;

@@ -1,4 +1,4 @@
-// References, structs and arrays.
+// Executes instructions of references, structs and arrays.
 #include "runtime/memory/state.h"
 #include "runtime/vm/heap.h"
 
@@ -13,7 +13,7 @@ u32 kind_of(const Process& p, u32 type) {
     return reinterpret_cast<const TypeInfo*>(p.code + type)->kind;
 }
 
-// Whether a non-null reference is of `type` (code.h: abstract, or a local type id).
+// Returns true if a non-null reference is of `type` (code.h: abstract, or a local type id).
 bool is_of_type(const Process& p, const Registers& r, u32 ref, u32 type) {
     switch (AbstractType(type)) {
         case AbstractType::any:
@@ -54,7 +54,7 @@ void copy_value(To to, u32 to_at, From from, u32 from_at, Storage storage) {
     }
 }
 
-// Elements of an array, packed ones four or two to a word.
+// The elements of an array. Packed ones lie four or two to a word.
 struct Elements {
     u32* words;
     u32 first;
@@ -108,7 +108,7 @@ struct Elements {
         u32& w = word(words, at);
         w = (w & ~(mask << shift)) | (value & mask) << shift;
     }
-    // An element from bytes of a data segment.
+    // Writes an element that bytes of a data segment hold.
     void write_bytes(u32 i, const u8* from) const {
         switch (storage) {
             case Storage::s8:
@@ -143,7 +143,7 @@ SegmentInfo data_segment(const Process& p, const u32* instance, u32 segment) {
     return info;
 }
 
-// The count of an operation over elements, kept in its slot.
+// The count of a long operation over elements. It is kept in its slot, where it says what is left.
 struct Count {
     StackWord& slot;
     u32 left, chunk;

@@ -1,13 +1,13 @@
-// One instruction out of line: sends it to its family.
+// Sends an instruction that the interpreter's loop does not execute itself to its family.
 #pragma once
 
 #include "runtime/memory/state.h"
 
 namespace gpurun::rt {
 
-// Every instruction but the common ones, by family.
+// Executes any instruction but the common ones, by a call of its family's function.
 inline Outcome run_out_of_line(const Process& p, u32* thread, Registers& r, u64 w) {
-    // What every system call begins with, and goes on with.
+    // Every system call begins with this one, and is made again by it.
     if (CodeOp(op_of(w)) == CodeOp::call_import) return run_call_import(p, thread, r, w);
     if (CodeOp(op_of(w)) == CodeOp::system) return run_system(p, thread, r, w);
     switch (CodeOp(op_of(w))) {

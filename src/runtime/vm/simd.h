@@ -35,8 +35,8 @@ template <class V>
 GPURUN_NUM V128 v128(V v) {
     return __builtin_bit_cast(V128, v);
 }
-// The halves of doubles by way of 32-bit registers: a 32-bit store of a register that holds a
-// double, which LLVM 22 makes of it otherwise, is assembled wrongly by CUDA 13.
+// Takes doubles apart by way of 32-bit registers. Otherwise LLVM 22 makes a 32-bit store of a
+// register that holds a double, which CUDA 13 assembles wrongly.
 GPURUN_NUM V128 v128(f64x2 v) {
     return {{hidden(u32(bits(v[0]))), hidden(u32(bits(v[0]) >> 32)), hidden(u32(bits(v[1]))),
              hidden(u32(bits(v[1]) >> 32))}};
@@ -55,8 +55,8 @@ GPURUN_NUM V128 v128(u64 low_half, u64 high_half) { return v128(u64x2{low_half, 
         return v128(expression);                     \
     }
 
-// op of each lane of A, into the lanes of R. The shorter of the two decides how many; further
-// lanes of R are 0.
+// Applies op to each lane of A and writes the results into the lanes of R. The shorter of the two
+// decides how many; further lanes of R are 0.
 template <class R, auto op, class A = R>
 GPURUN_NUM V128 each(V128 a_bits) {
     A a = as<A>(a_bits);
@@ -114,7 +114,8 @@ GPURUN_NUM V128 i64x2_splat(u64 x) { return v128(u64x2{} + x); }
 GPURUN_NUM V128 f32x4_splat(f32 x) { return i32x4_splat(bits(x)); }
 GPURUN_NUM V128 f64x2_splat(f64 x) { return i64x2_splat(bits(x)); }
 
-// Lane i is the byte of a and b, 32 bytes in a row, that byte i of `indices` names.
+// Returns a vector whose lane i is the byte that byte i of `indices` selects from a and b, which
+// count as 32 bytes in a row.
 GPURUN_NUM V128 i8x16_shuffle(V128 a, V128 b, V128 indices) {
     u8x16 index = as<u8x16>(indices), result{};
 #pragma unroll
@@ -305,7 +306,7 @@ BINARY(i64x2_mul, u64x2, (a * b))
 
 // Integers of two widths
 
-// Half of the lanes of N, widened to those of W: sign-extended where N is signed.
+// Widens half of the lanes of N to those of W: sign-extends them where N is signed.
 template <class W, class N, u32 first, u32 step>
 GPURUN_NUM W widen(V128 v) {
     N narrow = as<N>(v);
@@ -331,7 +332,7 @@ GPURUN_NUM W odd(V128 v) {
     return widen<W, N, 1, 2>(v);
 }
 
-// The lanes of a, then those of b, saturated.
+// Narrows the lanes of a, then those of b, and saturates them.
 template <class N, class W, Lane<W> lowest, Lane<W> highest>
 GPURUN_NUM V128 narrow(V128 a_bits, V128 b_bits) {
     auto saturate = [](W x) {

@@ -1,4 +1,4 @@
-// Vector instructions that stay in slots.
+// Executes vector instructions that do not touch memory.
 #include "runtime/memory/state.h"
 #include "runtime/vm/simd.h"
 
