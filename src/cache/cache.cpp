@@ -1,5 +1,5 @@
-// Files of: magic, hash of the content, lengths, label, key, content. A file named `limit` has the
-// most bytes of all of them, in digits.
+// An entry is a file of: magic, hash of the content, lengths, label, key, content. A file named
+// `limit` says in digits how many bytes all entries may have.
 #include "cache/cache.h"
 
 #include <dirent.h>
@@ -58,7 +58,7 @@ bool write_all(int file, const void* from, usize size) {
     return true;
 }
 
-// Says it once: a run looks into the cache many times.
+// Prints a note once, since a run looks into the cache many times.
 void note_once(const std::string& text) {
     static std::mutex& mutex = *new std::mutex;
     static std::set<std::string>& said = *new std::set<std::string>;
@@ -156,7 +156,7 @@ std::string Cache::default_folder() {
 }
 
 Cache::Cache(std::string folder) : folder_(std::move(folder)) {
-    // With a slash behind it a symbolic link would be followed.
+    // A slash at the end would make the system follow a symbolic link.
     while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
 }
 
@@ -228,7 +228,7 @@ void Cache::put(std::string_view key, std::span<const u8> content, std::string_v
     const std::string name = name_of(key), temporary = name + format(".%d.%u", getpid(), writers++);
     bool written;
     {
-        // Whoever had this process number before may have left the name.
+        // An earlier process with this process's number may have left a file of that name.
         unlinkat(folder.get(), temporary.c_str(), 0);
         const File file(openat(folder.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -273,7 +273,7 @@ std::vector<Cache::Entry> Cache::entries() const {
     std::vector<Entry> found;
     const File folder = open_folder(folder_);
     for (const std::string& name : names_in(folder)) {
-        // Names are 32 digits; with more they are still being written.
+        // Names are 32 digits; longer ones are still being written.
         if (name.size() != name_digits || name.find_first_not_of("0123456789abcdef") != name.npos)
             continue;
         const char* problem = nullptr;
@@ -287,7 +287,7 @@ std::vector<Cache::Entry> Cache::entries() const {
             continue;
         std::string label(header.label_size, '\0');
         if (!read_all(file.get(), label.data(), label.size())) label.clear();
-        // Whoever named the file may have meant the terminal.
+        // Labels come from file names, which may have control characters for a terminal.
         for (char& c : label)
             if (u8(c) < 0x20 || c == 0x7f) c = '?';
         key.resize(header.key_size < key.size() ? header.key_size : key.size());
@@ -308,7 +308,7 @@ void Cache::trim(u64 bytes) const {
         kept += entry.bytes;
         if (kept > bytes) unlinkat(folder.get(), entry.name.c_str(), 0);
     }
-    // What was being written by somebody who is no more.
+    // Older files that are still being written belong to a process that died.
     constexpr s64 patience = 3600;  // seconds
     for (const std::string& name : names_in(folder)) {
         if (name.find('.') != name_digits) continue;

@@ -68,7 +68,7 @@ Result<Content> Content::make(Arena arena, Handle handle, const SystemBase* syst
     TRY(content.check_tables(offset_of(handle)));
     if (node.flags & node_is_cold) {
         if (!system_base) return Error{"a file's contents are with the host", offset_of(handle)};
-        // A private copy has the number by way of the base's node.
+        // The base's node has the number of the file, also for a private copy.
         Node base = node;
         if (offset_of(handle) >= system_base->base_end()) base = TRY(node_at(arena, node.origin));
         content.host_id_ = base.host_id;
@@ -83,7 +83,8 @@ Arena Content::table(u64 number) const {
     return handle == 0 ? Arena() : arena_.subspan(offset_of(handle), file_block);
 }
 
-// A block and a table have one place in one file, so there cannot be more of them than fit.
+// Checks that all tables and blocks are inside the arena. Each has one place in one file, so there
+// cannot be more of them than fit.
 Result<void> Content::check_tables(u64 offset) const {
     const u64 most = arena_.size() / file_block;
     u64 tables = 0, blocks = 0;
@@ -117,7 +118,8 @@ Result<Arena> Content::block(u64 number) {
     Arena handles = table(number / blocks_a_table_);
     if (handles.empty()) return Arena();
     Handle handle = element<Handle>(handles, number % blocks_a_table_);
-    // Behind the heap is only what the host brought: it is read here once more.
+    // Behind the heap are only blocks that the host wrote there. They are read from the host's file
+    // again.
     bool is_cold_block = system_base_ != nullptr && offset_of(handle) >= heap_end_;
     if (handle > zero_block && !is_cold_block)
         return bytes_at(arena_, offset_of(handle), size, 1, "a block of a file outside");

@@ -23,7 +23,7 @@ inline Error broken(const char* what, u64 offset) {
 
 inline u64 offset_of(Handle handle) { return u64{handle} << handle_shift; }
 
-// `count` elements of `size` bytes, both below 2^32.
+// Returns the bytes of `count` elements of `size` bytes, both below 2^32.
 inline Result<Arena> bytes_at(Arena arena, u64 offset, u64 count, u64 size, const char* what) {
     if (offset > arena.size() || count * size > arena.size() - offset) return broken(what, offset);
     return arena.subspan(offset, count * size);
@@ -50,12 +50,13 @@ struct Name {
     std::string_view text;  // a name that a directory of the host can hold
     Handle node;
 };
-// A directory's entries that are not removed, sorted by name; no name comes twice.
+// Returns a directory's entries that are not removed, sorted by name. A name that comes twice is an
+// Error.
 Result<std::vector<Name>> names_in(Arena arena, Handle directory);
 
 Result<std::string_view> symlink_text(Arena arena, const Node& node);
 
-// What a file or a stream holds, block by block.
+// The contents of a file or a stream, block by block.
 class Content {
 public:
     // Without a base, a cold file's missing blocks are an Error.
@@ -64,13 +65,14 @@ public:
     const Node& node() const { return node_; }
     u64 size() const { return node_.size; }
     u64 block_count() const { return block_count_; }  // the rest is a hole
-    // The first block from `number` on that may be there, or block_count().
+    // Returns the first block from `number` on that may not be a hole, or block_count().
     u64 next_block(u64 number) const;
-    // Brings a block's bytes, those below size(); none: a hole.
+    // Returns a block's bytes, those below size(), or none if it is a hole.
     Result<Arena> block(u64 number);
 
 private:
-    // The handles of the blocks from table `number` of a deep node on; the only table of others.
+    // Returns the handles of blocks that table `number` of a deep node has. Other nodes have one
+    // table.
     Arena table(u64 number) const;
     Result<void> check_tables(u64 offset) const;
 

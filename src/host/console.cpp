@@ -1,4 +1,4 @@
-// Reads and writes of descriptors 0, 1 and 2.
+// Reads and writes descriptors 0, 1 and 2.
 #include "host/console.h"
 
 #include <poll.h>
@@ -21,7 +21,7 @@ u32 terminals() {
 }
 
 Result<bool> write_stream(int stream, std::string_view bytes) {
-    // A closed pipe is an answer here, not the end.
+    // A write to a closed pipe must return an error here, not end the program.
     static const bool is_ignored = signal(SIGPIPE, SIG_IGN) != SIG_ERR;
     (void)is_ignored;
     while (!bytes.empty()) {
@@ -32,7 +32,7 @@ Result<bool> write_stream(int stream, std::string_view bytes) {
             poll(&wait, 1, 100);
             continue;
         }
-        // Messages that cannot be shown are no reason to end what is said about.
+        // A process goes on even if its messages cannot be shown.
         if (count < 0 && errno != EINTR && stream == STDERR_FILENO) return false;
         if (count < 0 && errno != EINTR)
             return Error{format("cannot write to standard output: %s", std::strerror(errno))};
@@ -57,7 +57,8 @@ Result<Streams::Input> read_input(usize most, Streams::Deadline deadline,
             std::vector<u8> bytes(most);
             ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
             if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-            // A closed or missing standard input has nothing, nor has a terminal that is gone.
+            // A standard input that is closed or missing counts as empty, as does a terminal that
+            // is gone.
             if (count < 0 && errno != EBADF && !(errno == EIO && isatty(STDIN_FILENO)))
                 return Error{format("cannot read standard input: %s", std::strerror(errno))};
             bytes.resize(count > 0 ? usize(count) : 0);

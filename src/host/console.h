@@ -1,4 +1,4 @@
-// Where the standard streams of a guest lead while it runs; those of this program are one answer.
+// Where the standard streams of a guest lead while it runs: to those of this program, or elsewhere.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,14 @@ struct Streams {
     using Input = std::optional<std::vector<u8>>;
 
     u32 terminals = 0;  // bit n: stream n is a terminal
-    // False: nobody reads it any more.
+    // Writes output. Returns false if nobody reads it any more.
     std::function<Result<bool>(int stream, std::string_view bytes)> write;
-    // What there is of standard input, at most `most` bytes; empty: it has ended. Nothing:
-    // `deadline` passed first, or somebody wants to stop.
+    // Reads what there is of standard input, at most `most` bytes, and waits for some. Returns no
+    // bytes if it has ended, and nullopt if `deadline` passed first or somebody wants to stop.
     std::function<Result<Input>(usize most, Deadline deadline, const std::atomic<bool>* stop)> read;
 };
 
-// This program's own.
+// Returns this program's own streams.
 Streams console();
 
 }  // namespace gpurun::host

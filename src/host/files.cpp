@@ -1,4 +1,4 @@
-// Opens by openat and O_NOFOLLOW, one name after another.
+// Opens files by openat with O_NOFOLLOW, one name after another.
 #include "host/files.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 namespace gpurun::host {
 
 File::~File() {
-    int kept = errno;  // of why the caller gives up
+    int kept = errno;  // says why the caller gives up
     close();
     errno = kept;
 }
@@ -63,7 +63,7 @@ File open_regular(int root, std::string_view path) {
         errno = EINVAL;
         return File();
     }
-    // A pipe that has taken the file's place must not make us wait.
+    // If a pipe has replaced the file, opening it must not wait.
     File file(openat(directory.get(), std::string(name).c_str(),
                      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat info;

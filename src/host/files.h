@@ -28,32 +28,34 @@ public:
 
     int get() const { return descriptor_; }
     int release() { return std::exchange(descriptor_, -1); }
-    bool close();  // false: errno says what was not written
+    bool close();  // returns false, with errno, if something was not written
     explicit operator bool() const { return descriptor_ >= 0; }
 
 private:
     int descriptor_;
 };
 
-// A name that a directory can hold: not empty, ".", "..", no '/' or NUL, not too long.
+// Returns true if a directory can have an entry of that name: it is not empty, "." or "..", has no
+// '/' or NUL, and is not too long.
 bool is_name(std::string_view name);
-// What a file may leave out: it reads as zeros all the same.
+// Returns true if all bytes are zero. A file may leave those out and still reads as zeros there.
 bool is_zero(std::span<const u8> bytes);
 
-// "a/b/c": "a/b" and "c".
+// Splits a path at its last slash: "a/b/c" gives "a/b" and "c".
 std::pair<std::string_view, std::string_view> split_path(std::string_view path);
 
-// Below root. Without a file in it, errno says why. An empty path is root itself.
+// Opens a directory below root; an empty path is root itself. If the File is empty, errno says why.
 File open_directory(int root, std::string_view path);
 File open_regular(int root, std::string_view path);  // to be read
 
-// The names in a directory, sorted. Nothing: it cannot be read to its end, errno says why.
+// Returns the names in a directory, sorted, or nullopt, with errno, if it cannot be read to its
+// end.
 std::optional<std::vector<std::string>> list_names(int directory);
 
-// Writes all of it. False: errno says why not.
+// Writes all bytes. Returns false, with errno, if that fails.
 bool write_at(int file, u64 offset, std::span<const u8> bytes);
 
-// errno's meaning as part of a sentence: "no such file or directory".
+// Returns the meaning of an errno as part of a sentence: "no such file or directory".
 std::string reason(int error);
 
 }  // namespace gpurun::host

@@ -1,4 +1,4 @@
-// Reading. write_back.cpp writes.
+// Finds what processes left and how it differs from the base. write_back.cpp writes it.
 #include "host/harvest.h"
 
 #include <algorithm>
@@ -104,7 +104,7 @@ Result<void> Comparison::make(const Pair& pair, const Name& name, Handle base) {
     return broken("a stream in a directory", offset_of(name.node));
 }
 
-// Two things of one name.
+// Compares two things of one name.
 Result<void> Comparison::compare(const Pair& pair, const Name& base, const Name& own) {
     if (base.node == own.node) return {};
     Node was = TRY(node_at(arena_, base.node)), is = TRY(node_at(arena_, own.node));
@@ -182,7 +182,7 @@ Result<std::string> contents(Arena arena, Handle node, const SystemBase* system_
 }
 
 Result<std::vector<Change>> changes(Arena arena, Handle process, std::vector<Change>* directories) {
-    // The header as a whole is long, and there may be many processes.
+    // Only the fields are read: the header is long, and there may be many processes.
     u32 count = TRY(value_at<u32>(arena, offsetof(SystemHeader, preopen_count), "no header"));
     Handle at = TRY(value_at<Handle>(arena, offsetof(SystemHeader, preopens), "no header"));
     if (count > max_preopens) return broken("too many preopens", 0);

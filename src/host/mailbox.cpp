@@ -1,4 +1,4 @@
-// Loads and stores of the mailbox, each with its partner on the device.
+// Loads and stores words of the mailbox. Each says which access of the device it pairs with.
 #include "host/mailbox.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void store_release(T& to, T value) {
     std::atomic_ref<T>(to).store(value, std::memory_order_release);
 }
 
-// Bytes that a message of the kind has at the least. Nothing: it is none for the host.
+// Returns how many bytes a message of the kind has at least, or nullopt if it is not for the host.
 std::optional<u32> least_payload(MessageKind kind) {
     switch (kind) {
         case MessageKind::program_ready: return sizeof(ProgramNumber);

@@ -1,6 +1,6 @@
 // The host's end of a machine's mailbox (abi/machine.h): writes messages and takes those of the
-// device, by copies of the indices of its own. Nothing here waits, and nothing that the device
-// wrote is trusted: what cannot be is an Error, now and ever after.
+// device, by its own copies of the indices. Nothing here waits, and nothing that the device wrote
+// is trusted: an impossible value is an Error, and the end stays unusable from then on.
 #pragma once
 
 #include <cstring>
@@ -16,17 +16,17 @@
 
 namespace gpurun::host {
 
-// Of what the device says and cannot be.
+// Returns the Error for an impossible value that the device wrote.
 inline Error damaged_mailbox(const char* what) {
     return Error{std::string("the machine's mailbox is damaged: ") + what};
 }
 
-// What came from the device. The payload is a copy, there until the next is taken.
+// A message from the device. The payload is a copy, valid until the next message is taken.
 struct Message {
     MessageKind kind = MessageKind::skip;
     std::span<const u8> payload;
 
-    // What the payload begins with; that it is that long was checked.
+    // Returns the structure that the payload begins with. Its length has been checked.
     template <class T>
     T as() const {
         T value;
@@ -41,24 +41,25 @@ struct Message {
 
 class MailboxEnd {
 public:
-    // The mailbox is as it was made, or as another end left it.
+    // Takes a mailbox that is new, or that another end has used.
     explicit MailboxEnd(Mailbox& mailbox);
 
-    // What follows each other in one message. False: there is no room until the device has read
-    // some. One thread at a time.
+    // Sends one message with both parts as its payload. Returns false if there is no room until the
+    // device has read some. One thread at a time.
     Result<bool> send(MessageKind kind, std::span<const u8> first, std::span<const u8> rest = {});
     template <class T>
         requires std::is_trivially_copyable_v<T>
     Result<bool> send(MessageKind kind, const T& first, std::span<const u8> rest = {}) {
         return send(kind, std::span(reinterpret_cast<const u8*>(&first), sizeof first), rest);
     }
-    // The next message, if there is one. One thread at a time; another one may send meanwhile.
+    // Returns the next message, if there is one. One thread at a time; another one may send
+    // meanwhile.
     Result<std::optional<Message>> take();
 
     u32 bell() const;
     void set_stop(u32 stop);  // stop_* (abi/burst.h)
     void set_share(u32 percent);
-    // A consistent copy. Nothing: the device was writing it all the while.
+    // Returns a consistent copy, or nullopt if the device kept writing it.
     std::optional<MachineStats> stats() const;
 
 private:

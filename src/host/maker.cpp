@@ -15,9 +15,9 @@ timespec time_of(u64 nanoseconds) {
 }
 
 // Returns true if a symbolic link in `folder` could lead out of the mount: by an absolute path, by
-// more
-// ".." than the folder is deep, or by a ".." after a name. That name may become a link to anywhere
-// later; without such names a path is within the mount at every step, whatever the others become.
+// more ".." than the folder is deep, or by a ".." after a name. That name may become a link to
+// anywhere later; without such names a path is within the mount at every step, whatever the others
+// become.
 bool leads_out(std::string_view folder, std::string_view text) {
     s64 depth = folder.empty() ? 0 : 1 + std::count(folder.begin(), folder.end(), '/');
     if (text.starts_with('/')) return true;
@@ -30,8 +30,8 @@ bool leads_out(std::string_view folder, std::string_view text) {
     return false;
 }
 
-// Gives what the system allows. Bits beyond those of reading, writing and executing are not for a
-// program to give its own contents.
+// Sets owner and mode as far as the system allows. A program's contents do not get bits beyond
+// those of reading, writing and executing.
 bool set_attributes(int file, const HostFile& source, u32 more) {
     if (fchown(file, source.owner, source.group) != 0) (void)!fchown(file, -1, source.group);
     return fchmod(file, (source.mode & 0777) | more) == 0;
@@ -40,14 +40,15 @@ bool set_attributes(int file, const HostFile& source, u32 more) {
 }  // namespace
 
 Result<void> Maker::check_name(const Change& change) const {
-    // What is in a directory of that name could be taken for a transaction of ours.
+    // A directory of the reserved name could be mistaken for a transaction.
     for (std::string_view rest = change.path; !rest.empty(); rest = split_path(rest).first)
         if (split_path(rest).second == staging_name)
             return Error{"gpu-run keeps that name for itself"};
     return {};
 }
 
-// Whose owner and mode a thing has: of what it is a copy of, or of what it takes the name of.
+// Returns the host's file whose owner and mode a new one gets: that of which it is a copy, or that
+// whose name it takes.
 const HostFile* Maker::source_of(const Change& change, const Node& node) const {
     const bool is_base = offset_of(change.node) < system_base_.base_end();
     const HostFile* source = system_base_.host_file(is_base ? change.node : node.origin);
@@ -91,7 +92,8 @@ Result<void> Maker::make_symlink(const Change& change, int directory,
                                  const std::string& name) const {
     Node node = TRY(node_at(arena_, change.node));
     std::string text(TRY(symlink_text(arena_, node)));
-    // An absolute link of the host means the same wherever it is.
+    // A link that comes from the host is kept even if it is absolute: it means the same wherever it
+    // is.
     bool is_hosts = offset_of(change.node) < system_base_.base_end() ||
                     (node.origin && system_base_.host_file(node.origin));
     bool is_allowed =
@@ -103,7 +105,7 @@ Result<void> Maker::make_symlink(const Change& change, int directory,
     return {};
 }
 
-// The user can write there whatever it was like: else what is in it could not be moved.
+// Lets the user write there in any case: otherwise what is in it could not be moved.
 void Maker::finish_directory(const Change& change, int directory) const {
     Result<Node> node = node_at(arena_, change.node);
     File file(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -10,16 +10,16 @@
 
 namespace gpurun::host {
 
-// Makes what a process left, under a name that is free.
+// Makes what a process left, each under a name that nothing has.
 class Maker {
 public:
-    // `syncs`: each file and directory by itself.
+    // If `syncs`, each file and directory is synced by itself.
     Maker(Arena arena, const SystemBase& system_base, bool syncs)
         : arena_(arena), system_base_(system_base), syncs_(syncs) {}
 
     Result<void> make_file(const Change& change, int directory, const std::string& name) const;
     Result<void> make_symlink(const Change& change, int directory, const std::string& name) const;
-    // What a directory gets last, when all that is in it has been made.
+    // Sets mode, owner and times of a directory, once all that is in it has been made.
     void finish_directory(const Change& change, int directory) const;
     Result<void> check_name(const Change& change) const;
 
@@ -32,9 +32,9 @@ private:
     bool syncs_;
 };
 
-// Makes a directory unless there is one. False: errno says why.
+// Makes a directory unless there is one. Returns false, with errno, if that fails.
 bool make_directory(int directory, const std::string& name);
-// open_directory, which makes what is missing.
+// Opens a directory as open_directory() does, and makes the directories that are missing.
 File reach_directory(int root, std::string_view path);
 
 }  // namespace gpurun::host

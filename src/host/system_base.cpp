@@ -1,5 +1,5 @@
-// Walks the host's directories with a stack of its own; the fd of each directory on the way down
-// stays open, which is what max_host_depth bounds.
+// Makes the base of system memory. Walks the host's directories with an explicit stack; the
+// descriptor of each directory on the way down stays open, which is why max_host_depth limits it.
 #include "host/system_base.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ u64 now(clockid_t clock) {
     return nanoseconds(time);
 }
 
-// splitmix64: its outputs for a state that starts at the seed.
+// Returns the next output of splitmix64, whose state starts at the seed.
 u64 next_random(u64& state) {
     u64 z = state += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -43,7 +43,8 @@ u64 next_random(u64& state) {
     return z ^ z >> 31;
 }
 
-// The key of the processes' random numbers: the kernel's, or four outputs of splitmix64.
+// Makes the key of the processes' random numbers: from the kernel's, or from the seed, four outputs
+// of splitmix64.
 Result<void> make_key(std::optional<u64> seed, u32 (&key)[8]) {
     if (seed) {
         u64 state = *seed;
@@ -54,7 +55,7 @@ Result<void> make_key(std::optional<u64> seed, u32 (&key)[8]) {
         }
         return {};
     }
-    // Up to 256 bytes come whole once the kernel's source is ready.
+    // getrandom() never returns a part of up to 256 bytes.
     ssize_t got;
     do got = getrandom(key, sizeof key, 0);
     while (got < 0 && errno == EINTR);
@@ -68,7 +69,7 @@ u32 hash_of(std::string_view name) {
     return hash;
 }
 
-// Reads until `to` is full or the file ends.
+// Reads until `to` is full or the file ends. Returns how many bytes there were, or nullopt.
 std::optional<u64> read_at(int file, u64 offset, std::span<u8> to) {
     u64 done = 0;
     while (done < to.size()) {
@@ -188,9 +189,9 @@ Result<Handle> SystemBaseBuilder::place_all(const std::vector<T>& values) {
     return handle;
 }
 
-// The content's blocks. Of a file those of zeros are left out. A stream has no holes, and its last
-// block is as short as what is in it: nobody copies it to write there. So is the only block of a
-// small file: there may be very many, and who copies one makes a whole block of it.
+// Writes the blocks of a content. Blocks of zeros in files are left out. A stream has no holes, and
+// its last block is as short as its content, since nobody copies it to write there. So is the only
+// block of a small file: there may be very many, and a copy of one gets a whole block.
 Result<void> SystemBaseBuilder::place_blocks(std::span<const u8> content, Node& node) {
     const bool is_stream = node.kind == NodeKind::stream;
     std::vector<Handle> table((content.size() + file_block - 1) / file_block);
@@ -220,7 +221,7 @@ Result<void> SystemBaseBuilder::place_table(const std::vector<Handle>& blocks, N
     return {};
 }
 
-// Each with a NUL after it; the number of bytes.
+// Writes strings, each with a NUL after it. Returns the number of bytes.
 Result<u32> SystemBaseBuilder::place_strings(const std::vector<std::string>& strings,
                                              const char* what, Handle& handle) {
     std::vector<char> all;
@@ -276,7 +277,7 @@ Result<SystemBase> SystemBaseBuilder::build() {
     TRY(add_input(header));
     TRY(add_inputs(header));
     header.debug_capacity = options_.debug_capacity;
-    // Room that is zeros is no part of the base's bytes.
+    // Room that is all zeros is not part of the base's bytes.
     const u64 records_size = u64{header.debug_capacity} * sizeof(DebugRecord);
     const u64 records = TRY(find_room(records_size, least_block));
     TRY(place(0, least_block));
@@ -293,7 +294,7 @@ Result<SystemBase> SystemBaseBuilder::build() {
     return std::move(system_base_);
 }
 
-// A stream's node; the first `size` bytes of its room are there to be read.
+// Makes a stream's node. The first `size` bytes of its room can be read.
 Result<Handle> SystemBaseBuilder::add_stream(std::span<const u8> room, u64 size, u32 flags) {
     Node node = make_node(NodeKind::stream, 0, {});
     node.accessed = node.modified = node.changed = now_;
@@ -309,17 +310,18 @@ Result<void> SystemBaseBuilder::add_input(SystemHeader& header) {
     if (options_.input) {
         header.stdin_node = TRY(add_stream(*options_.input, options_.input->size(), node_is_ended));
     } else if (options_.is_live) {
-        // Room that the host fills whenever all of it was read.
+        // The host fills this room again whenever all of it was read.
         header.stdin_node = TRY(add_stream(std::vector<u8>(live_input), 0, 0));
     }
     return {};
 }
 
-// The table, then what it leads to, in the order of the processes.
+// Writes the table of inputs, then what it refers to, in the order of the processes.
 Result<void> SystemBaseBuilder::add_inputs(SystemHeader& header) {
     if (options_.inputs.empty()) return {};
     CHECK(options_.inputs.size() == options_.process_count);
-    // All at once: they can be most of what there is, and growing would take twice that.
+    // Reserves memory for all inputs at once: they can be most of the base, and growing would take
+    // twice as much.
     u64 room = u64{options_.debug_capacity} * sizeof(DebugRecord) + 2 * heap_alignment;
     for (const ProcessInput& given : options_.inputs) {
         room += sizeof(InputEntry) + sizeof(Node) + 3 * least_block;
@@ -427,7 +429,7 @@ Result<void> SystemBaseBuilder::fill(Directory& directory) {
         system_base_.unreadable_++;
         return {};
     }
-    // A killed run may have left its work there half done.
+    // A run that was killed may have left an unfinished transaction there.
     if (std::binary_search(names->begin(), names->end(), staging_name)) {
         const Mount& mount = options_.mounts[preopen_];
         if (mount.is_writable) {
@@ -482,7 +484,7 @@ Result<void> SystemBaseBuilder::write_entries(Handle handle, std::vector<DirEntr
     return {};
 }
 
-// 0: not for programs.
+// Adds an entry of a directory. Returns its node, or 0 if programs do not see it.
 Result<Handle> SystemBaseBuilder::add_entry(Directory& directory, const std::string& name) {
     if (options_.is_cancelled && options_.is_cancelled())
         return Error{"stopped while folders were read"};
@@ -502,7 +504,7 @@ Result<Handle> SystemBaseBuilder::add_entry(Directory& directory, const std::str
     return handle;
 }
 
-// Into content_, up to what there is now.
+// Reads a file into content_, up to its present end.
 bool SystemBaseBuilder::read_file(int directory, const std::string& name, u64 size) {
     File file(
         openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -524,7 +526,7 @@ Result<Handle> SystemBaseBuilder::add_file(Directory& directory, const std::stri
     Node node = make_node(NodeKind::file, directory.node, info);
     bool is_warm = size <= options_.warm_file && size <= max_warm_ - warm_;
     if (is_warm && !read_file(directory.file.get(), name, size)) {
-        // Reading it fails when a program tries.
+        // The file is listed all the same: reading it fails when a program tries.
         system_base_.unreadable_++;
         is_warm = false;
     }

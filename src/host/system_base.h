@@ -1,5 +1,5 @@
-// The base part of system memory (abi/system.h), made from directories of the host, arguments and
-// standard input before a launch. Also brings the contents of files that were too large to be part
+// Makes the base of system memory (abi/system.h) from directories of the host, arguments and
+// standard input before a launch. Also reads the contents of files that were too large to be part
 // of it. Knows nothing of devices or of what processes do with it.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace gpurun::host {
 
 inline constexpr u64 cold_size = u64{1} << 20;  // larger files stay with the host
 inline constexpr u64 max_warm = u64{8} << 20;   // bytes of contents; files beyond are cold too
-// The limit in place of max_warm where a process waits long for what the host reads, or many may.
+// The limit instead of max_warm where waiting for the host takes long, or many processes may wait.
 inline constexpr u64 max_warm_ahead = u64{256} << 20;
 inline constexpr u32 max_host_depth = 256;        // of a directory tree: then an Error
 inline constexpr u64 live_input = u64{64} << 10;  // bytes of input at a time
@@ -35,15 +35,15 @@ struct Mount {
     bool is_writable = false;
 };
 
-// What one process of many has of its own.
+// The number, arguments and input that one process of many has of its own.
 struct ProcessInput {
-    u32 number = 0;                      // what it is told that it is
+    u32 number = 0;                      // that the process sees as its own
     std::vector<std::string> arguments;  // the program's name first
-    // All of standard input; nothing: what all processes have.
+    // All of standard input. Null: the input that all processes share.
     std::shared_ptr<const std::vector<u8>> input;
 };
 
-// What a user puts into system memory, the same for all processes of a launch.
+// What a user puts into system memory for all processes of a launch.
 struct SystemContents {
     std::vector<Mount> mounts;
     std::vector<std::string> environment;          // "NAME=VALUE"
@@ -51,27 +51,27 @@ struct SystemContents {
     std::optional<u64> seed;
     bool keeps_files = false, is_traced = false;
     u64 output_limit = held_output;
-    // Told of files that are written back, also of those of an earlier run.
+    // Hears of files that are written back, also of those of an earlier run.
     WriteListener write_listener = {};
 };
 
-// What a run has in system memory, with what one launch needs besides.
+// What a run has in system memory, and what one launch needs in addition.
 struct SystemOptions : SystemContents {
     std::vector<std::string> arguments;  // the program's name first
     bool has_numbered_arguments = false;
-    // One for each process, instead of `arguments`; empty: they are all alike. Only looked at while
-    // the base is made.
+    // One for each process, instead of `arguments`. Empty: all processes have the same. Only read
+    // while the base is made.
     std::span<const ProcessInput> inputs;
     u32 process_count = 1;
     bool is_live = false;
     u64 arena_size = 0;
-    u64 warm_file = cold_size, warm_bytes = max_warm;  // other limits than those
+    u64 warm_file = cold_size, warm_bytes = max_warm;  // limits instead of these
     u32 debug_capacity = 0;
-    // Asked before each file is read: then the base is given up with an Error.
+    // Called before each file is read. Once it returns true, making the base ends with an Error.
     std::function<bool()> is_cancelled = {};
 };
 
-// What the host knew of a node of the base when it was loaded.
+// What the host's file of a node of the base was like when it was read.
 struct HostFile {
     Handle node;
     u32 mode, owner, group;
@@ -87,11 +87,11 @@ public:
     SystemBase& operator=(SystemBase&&) noexcept;
     ~SystemBase();
 
-    // The beginning of the arena: the header, then what it leads to. From there to base_end() are
-    // zeros. The header's clocks are those of when the base was made.
+    // Returns the beginning of the arena: the header, then what it refers to. From there to
+    // base_end() are zeros. The header's clocks are those of when the base was made.
     std::span<const u8> bytes() const { return bytes_; }
     u64 base_end() const { return base_end_; }
-    // The header for another launch, with the clocks of now.
+    // Returns the header for another launch, with the clocks of now.
     SystemHeader fresh_header() const;
     static void stamp(SystemHeader& header);
 
@@ -101,30 +101,31 @@ public:
 
     // Finds the host's file of a node of the base. Returns null if it is no file or directory.
     const HostFile* host_file(Handle node) const;
-    // Directories below a preopen's that lie in other file systems than what they are in.
+    // Returns the directories below a preopen's that are in another file system than their parent.
     const std::vector<std::string>& file_systems(u32 preopen) const {
         return file_systems_[preopen];
     }
 
-    // One launch has one thread that writes.
+    // Returns what was written through so far. One thread of a launch writes.
     WrittenThrough& written() const { return *written_; }
 
-    // Who is told how far writing back is.
+    // Returns who is told of the progress of writing back.
     const WriteListener& write_listener() const { return write_listener_; }
 
-    // What the tool may want to warn about.
+    // Return how much was left out, so that the tool can warn.
     u32 skipped_names() const { return skipped_names_; }  // names and links that are not UTF-8
     u32 unreadable() const { return unreadable_; }        // files and directories
 
-    // Contents of a node with node_is_cold. Numbers of a device are not trusted.
+    // Return contents of cold files (node_is_cold). Numbers come from a device and are not trusted.
     u32 cold_count() const;
     Result<std::vector<u8>> read_blocks(u32 host_id, u64 block, u64 count) const;
     Result<std::vector<u8>> read_block(u32 host_id, u64 block) const {
         return read_blocks(host_id, block, 1);
     }
-    // Past the end that the file had when the base was made are zeros.
+    // Reads bytes of a cold file. Behind the end that it had when the base was made are zeros.
     Result<void> read_cold(u32 host_id, u64 offset, std::span<u8> to) const;
-    // Keeps what a path leads to now for read_cold, before it leads to something else.
+    // Keeps the file that a path leads to now open for read_cold(), before the path is given to
+    // another file.
     void keep_cold_open(u32 preopen, const std::string& path) const;
 
 private:

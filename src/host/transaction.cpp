@@ -1,4 +1,4 @@
-// The steps of transaction.h, and the recovery of one that was interrupted.
+// Carries out the steps of transaction.h, and recovers a transaction that was interrupted.
 #include "host/transaction.h"
 
 #include <fcntl.h>
@@ -37,8 +37,8 @@ bool is_there(int directory, const std::string& name, struct stat& info) {
     return fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// Removes everything in a folder; false: errno. Directories in directories are moved up first, so
-// that no depth of them takes more than two descriptors.
+// Removes everything in a folder. Returns false, with errno, if that fails. Nested directories are
+// moved up first, so that any depth takes two descriptors at most.
 bool empty_folder(int folder) {
     u64 moved = 0;
     for (bool is_done = false; !is_done;) {
@@ -65,7 +65,7 @@ bool empty_folder(int folder) {
     return true;
 }
 
-// Does what a manifest says, below a directory. Every step may have been done before.
+// Carries out a manifest below a directory. Any step may have been done by an earlier attempt.
 class Executor {
 public:
     Executor(int directory, int folder, const std::string& shown, Problems& problems,
@@ -78,7 +78,7 @@ public:
 
     void carry_out(const std::vector<Row>& rows);
     bool has_failed() const { return failures_ != 0; }
-    bool leaves_some() const { return leaves_some_; }  // in the folder, without a name
+    bool leaves_some() const { return leaves_some_; }  // something in the folder has no name yet
 
 private:
     void place(const Row& row);
@@ -111,7 +111,7 @@ private:
     u64 failures_ = 0;  // conflicts are none: they lose nothing
     bool leaves_some_ = false;
 
-    // The directory that was opened last: neighbours come one after another.
+    // The directory that was opened last. Rows of one directory follow each other.
     File parent_;
     std::string parent_path_;
     bool has_parent_ = false, is_beside_ = false;  // the latter: another one stands for it
@@ -119,7 +119,7 @@ private:
     std::map<std::string, std::string> besides_;   // names of directories that stand for others
 };
 
-// What is staged has one step behind it.
+// Returns how many steps of progress a row is. Staging a file was one step already.
 u64 steps_of(const Row& row) {
     switch (row.kind) {
         case Row::Kind::place: return WriteProgress::steps_of_file - 1;
@@ -147,8 +147,8 @@ void Executor::carry_out(const std::vector<Row>& rows) {
     sync();
 }
 
-// The directory at a path. Missing ones are made again; beside what is no directory any more, one
-// is made that stands for it.
+// Opens the directory at a path. Missing directories are made again. Where something else has
+// taken a directory's name, another one is made beside it and used instead.
 File Executor::reach(std::string_view path) {
     File at = open_directory(directory_, "");
     std::string so_far;
@@ -212,14 +212,15 @@ void Executor::place(const Row& row) {
     rescue(folder_, staged, std::string(name), row.path);
 }
 
-// Makes room for a thing of another kind than had the name. False: it could not be done.
+// Removes what has the name, if it is of another kind than what gets it. Returns false if that
+// failed.
 bool Executor::clear_way(const struct stat& staged, int to, const std::string& name,
                          const Expected& expected, bool& is_free) {
     struct stat now;
     const bool was_directory = expected.kind == Expected::Kind::directory;
     const bool is_same_kind = S_ISDIR(staged.st_mode) == was_directory;
     if (!is_there(to, name, now)) {
-        is_free = errno == ENOENT && !is_same_kind;  // its way was cleared before
+        is_free = errno == ENOENT && !is_same_kind;  // an earlier attempt removed it
         return errno == ENOENT;
     }
     const bool is_expected = was_directory
@@ -237,7 +238,7 @@ void Executor::give_name(int from, const std::string& staged, int to, const std:
     if (expected.kind == Expected::Kind::nothing) {
         if (rename_new(from, staged, to, name)) return;
         const int error = errno;
-        if (!is_there(from, staged, info)) return;  // it got its name before
+        if (!is_there(from, staged, info)) return;  // an earlier attempt gave it its name
         errno = error;
         if (error != EEXIST) {
             fail("write", path, reason(error));
@@ -258,7 +259,7 @@ void Executor::give_name(int from, const std::string& staged, int to, const std:
     rescue(from, staged, name, path);
 }
 
-// Of a directory that somebody else made too: what is in it is given names there.
+// Moves what is in a staged directory into the directory of that name that somebody else made.
 void Executor::merge(int from, const std::string& staged, int to, const std::string& name,
                      const std::string& path) {
     File source(openat(from, staged.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -296,7 +297,7 @@ void Executor::give_name_beside(int from, const std::string& staged, int to,
         path.c_str(), shown_.c_str(), (folder.empty() ? beside : folder + "/" + beside).c_str()));
 }
 
-// What cannot get to its place stays with the user, in the directory itself.
+// Moves what cannot get to its place into the directory itself, so that the user has it.
 void Executor::rescue(int from, const std::string& staged, const std::string& name,
                       const std::string& path) {
     for (u32 i = 1;; i++) {
@@ -318,7 +319,7 @@ void Executor::remove(const Row& row) {
     std::string name(last);
     int directory = parent(folder, false);
     struct stat now;
-    // Where the way there is gone, so is what was there.
+    // If a directory on the way is gone, so is what was in it.
     if (directory < 0 || !is_there(directory, name, now)) return;
     const bool is_directory = row.kind == Row::Kind::remove_directory;
     const bool is_expected = S_ISDIR(now.st_mode) == is_directory &&
@@ -334,7 +335,7 @@ void Executor::remove(const Row& row) {
         fail("remove", row.path, reason(errno));
 }
 
-// Not every file system has times, so that is no failure.
+// Sets the times of a directory. A failure is ignored: not every file system has times.
 void Executor::set_times(const Row& row) {
     timespec times[2] = {time_of(row.accessed), time_of(row.modified)};
     auto [folder, name] = split_path(row.path);
@@ -371,7 +372,7 @@ std::string text_of(const Expected& expected) {
                   (long long)it.modified, (long long)it.changed);
 }
 
-// Reads a manifest from its beginning to its end, or to the first thing that cannot be.
+// Reads a manifest from its beginning to its end, or to the first text that is invalid.
 class Reader {
 public:
     explicit Reader(std::string_view text) : text_(text) {}
@@ -478,7 +479,7 @@ Error cannot_recover(const std::string& shown, const std::string& why) {
                shown.c_str(), staging_name, why.c_str())};
 }
 
-// Locks the staging folder that is there. No File: there is none any more.
+// Locks the staging folder. Returns an empty File if there is none any more.
 Result<File> lock_folder(int directory, const std::string& shown) {
     for (;;) {
         File folder(
@@ -488,16 +489,16 @@ Result<File> lock_folder(int directory, const std::string& shown) {
         if (!folder || fstat(folder.get(), &info) != 0) return cannot_recover(shown, reason(errno));
         if (info.st_uid != geteuid() || info.st_mode & 022)
             return cannot_recover(shown, "it is another user's, or others can write to it");
-        // Ends: who has it locked is writing back, and never waits for somebody else meanwhile
-        // unless by the order of directories that all keep to.
+        // Ends: whoever has it locked is writing back, and waits for nobody else meanwhile, except
+        // in the order of directories that all keep to.
         while (flock(folder.get(), LOCK_EX) != 0)
             if (errno != EINTR) return cannot_recover(shown, reason(errno));
-        // It may have been removed by then, and made anew.
+        // It may have been removed meanwhile, and made anew.
         if (is_there(directory, staging_name, now) && now.st_ino == info.st_ino) return folder;
     }
 }
 
-// Leaves the folder, which is locked, empty.
+// Finishes or undoes the transaction in the folder, which is locked, and leaves the folder empty.
 Result<void> finish_or_undo(int directory, const File& folder, const std::string& shown,
                             const WriteListener& listener) {
     std::optional<std::vector<std::string>> names = list_names(folder.get());
@@ -564,7 +565,7 @@ std::string staged_name(u64 number) { return format("%08llu", Number(number)); }
 bool rename_new(int from, const std::string& old_name, int to, const std::string& new_name) {
     if (renameat2(from, old_name.c_str(), to, new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
-    // The file system has no such rename.
+    // This file system cannot rename without replacing, so look first.
     struct stat info;
     if (is_there(to, new_name, info)) {
         errno = EEXIST;
@@ -611,7 +612,7 @@ Result<Transaction> Transaction::begin(int directory, std::string shown,
         if (mkdirat(directory, staging_name, 0700) != 0 && errno != EEXIST)
             return Error{reason(errno)};
         File folder = TRY(lock_folder(directory, shown));
-        if (!folder) continue;  // whoever had it has removed it
+        if (!folder) continue;  // the one that had it has removed it
         TRY(finish_or_undo(directory, folder, shown, listener));
         return Transaction(directory, std::move(shown), std::move(folder), before);
     }
@@ -619,8 +620,8 @@ Result<Transaction> Transaction::begin(int directory, std::string shown,
 
 Transaction::~Transaction() {
     if (!folder_ || leaves_folder_) return;
-    // It is empty if all of it was committed; to empty it takes memory and descriptors. What stays
-    // is for the next run.
+    // The folder is empty if all was committed. If it cannot be emptied, which takes memory and
+    // descriptors, the next run does that.
     if (unlinkat(directory_, staging_name, AT_REMOVEDIR) != 0) {
         Result<void> emptied = guarded([&]() -> Result<void> {
             if (!empty_folder(folder_.get())) return Error{"not empty"};

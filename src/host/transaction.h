@@ -37,12 +37,12 @@
 
 namespace gpurun::host {
 
-// Programs do not see this name, and cannot make one like it on the host.
+// The folder's name. Programs do not see it, and cannot make a file of that name on the host.
 inline constexpr const char* staging_name = ".gpu-run-transaction";
 
 inline constexpr usize few_files = 32;  // are synced one by one, more of them all at once
 
-// By what a file or a symbolic link is recognised as unchanged.
+// The properties by which a file or a symbolic link is recognised as unchanged.
 struct Identity {
     u64 inode = 0, size = 0;
     s64 modified = 0, changed = 0;  // ns
@@ -51,7 +51,7 @@ struct Identity {
     bool operator==(const Identity&) const = default;
 };
 
-// What a name leads to unless somebody else has changed it.
+// What a name is expected to lead to, unless somebody else has changed it.
 struct Expected {
     enum class Kind : u32 { nothing, file, directory } kind = Kind::nothing;
     Identity identity = {};  // of a file or a symbolic link
@@ -65,11 +65,12 @@ struct Row {
     s64 accessed = 0, modified = 0;  // set_times: ns
 };
 
-// What went wrong, of which a person is told the first few.
+// Collects what went wrong. The message has the first few, and how many more there were.
 class Problems {
 public:
     void add(std::string message);
-    // Adds what is told behind them, whatever their number; it is no problem of its own.
+    // Sets a text that the message ends with, however many problems there are. It is no problem of
+    // its own.
     void add_last(std::string message) { last_ = std::move(message); }
     u64 count() const { return count_; }
     Result<void> result() const;  // an Error that names them
@@ -83,8 +84,8 @@ private:
 
 class Transaction {
 public:
-    // Locks the directory, after those who have it locked now; finishes or undoes what a killed
-    // process left there, with a note. `shown` is what messages call the directory.
+    // Locks the directory, and waits for those who have it locked now. Finishes or undoes what a
+    // killed process left there, with a note. `shown` is what messages call the directory.
     static Result<Transaction> begin(int directory, std::string shown,
                                      const WriteListener& listener = {});
     Transaction(Transaction&&) = default;
@@ -94,13 +95,14 @@ public:
     int folder() const { return folder_.get(); }
     u64 next_number() { return next_number_++; }
 
-    // The directory as it was before the folder was made in it.
+    // Returns the directory's properties from before the folder was made in it.
     const struct stat& before() const { return before_; }
 
-    // Carries the rows out (`is_synced`: what they place was synced by itself), whole even if this
-    // process is killed meanwhile. What cannot be done is a problem, and keeps the rows after it
-    // from removing anything. False: there was some; that others changed a file is a problem that
-    // loses nothing. More rows may follow later. `progress` has a step added for each name.
+    // Carries all rows out, even if this process is killed meanwhile: then the next run does. If
+    // `is_synced`, what they place was synced by itself. A row that cannot be carried out is a
+    // problem, and keeps the rows after it from removing anything. Returns false if there was one;
+    // files that others changed are problems too, but nothing is lost by them. More rows may follow
+    // later. `progress` gets a step for each name.
     bool commit(const std::vector<Row>& rows, bool is_synced, Problems& problems,
                 WriteProgress* progress = nullptr);
 
@@ -122,18 +124,20 @@ private:
 };
 
 // Finishes or undoes, with a note, what a killed process left in a directory. Does nothing if there
-// is no staging folder. An Error: it is there and cannot be dealt with.
+// is no staging folder. Returns an Error if there is one and neither is possible.
 Result<void> recover(int directory, const std::string& shown, const WriteListener& listener = {});
 
-// A manifest's text, and back: an Error for whatever could not have been written by us.
+// Writes a manifest's text, and reads it back. Text that manifest_of() cannot have written is an
+// Error.
 std::string manifest_of(const std::vector<Row>& rows);
 Result<std::vector<Row>> parse_manifest(std::string_view text);
 
-// The name of number `number` in the staging folder.
+// Returns the name that `number` has in the staging folder.
 std::string staged_name(u64 number);
-// A name beside `name` for what cannot have it: NAME.gpu-run-conflict-N.
+// Returns the name beside `name` for a file that cannot have it: NAME.gpu-run-conflict-N.
 std::string conflict_name(std::string_view name, u32 number);
-// Renames unless something has the name. False: errno says why, EEXIST if something has.
+// Renames unless something has the new name. Returns false, with errno, if that fails: EEXIST if
+// something has it.
 bool rename_new(int from, const std::string& old_name, int to, const std::string& new_name);
 
 }  // namespace gpurun::host

@@ -1,5 +1,5 @@
-// Plans how the changes of a process come to directories of the host: what is staged, and which
-// rows (host/transaction.h) give it its names. Every directory is reached from the mount's own
+// Plans how the changes of a process get into directories of the host: what is staged, and which
+// rows (host/transaction.h) give it its names. Every directory is opened from the mount's own
 // without following a link, whatever a program has put in between.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,10 +27,10 @@ bool is_removal(const Change& change) {
     return change.kind == ChangeKind::remove_file || change.kind == ChangeKind::remove_directory;
 }
 
-// What could not be written to its place.
+// Changes that could not be written to their places.
 using Refused = std::vector<const Change*>;
 
-// A directory of the host that is changed as a whole, with all that is to be done there.
+// A directory of the host that is changed as a whole, with all changes for it.
 class Site {
 public:
     Site(File directory, std::string shown, const struct stat& info)
@@ -49,7 +49,7 @@ public:
     }
     Transaction* transaction() { return transaction_ ? &*transaction_ : nullptr; }
 
-    // In the order in which they are carried out.
+    // The rows, in the order in which they are carried out.
     std::vector<Row> given, removed, replaced, times;
 
 private:
@@ -69,7 +69,7 @@ struct Group {
     std::string path(const Change& change) const { return change.path.substr(prefix.size()); }
 };
 
-// Stages what a group of changes makes, and lists what gives it its names.
+// Stages what a group of changes makes, and lists the rows that give it its names.
 class Planner {
 public:
     Planner(Arena arena, const SystemBase& system_base, bool syncs, Group& group,
@@ -109,7 +109,7 @@ private:
     Refused& refused_;
     WriteProgress& progress_;
 
-    // New directories: where they are in the staging folder, or "": they are not to be made.
+    // Where new directories are in the staging folder, or "" if they are not to be made.
     std::unordered_map<std::string_view, std::string> staged_;
     std::unordered_set<std::string_view> replaced_;  // names of what was of another kind
     File place_;                                     // the staged directory that was opened last
@@ -143,14 +143,15 @@ void Planner::stage() {
     }
 }
 
-// What is in a new directory is staged in it; the rest under a number, and it gets a row.
+// Stages what a change makes: in the new directory that it is in, or else under a number, with a
+// row of its own.
 void Planner::stage(const Change& change) {
     auto [folder, name] = split_path(change.path);
     const bool is_directory = change.kind == ChangeKind::make_directory;
     if (is_directory) staged_[change.path];
     auto outer = staged_.find(folder);
     if (outer != staged_.end() && outer->second.empty()) {
-        refused_.push_back(&change);  // told already
+        refused_.push_back(&change);  // reported already
         return;
     }
     const bool is_inner = outer != staged_.end();
@@ -177,7 +178,8 @@ Result<void> Planner::stage(const Change& change, int folder, const std::string&
     return {};
 }
 
-// What a name leads to unless others have changed it: what was written through, or the base's.
+// Returns what a name leads to unless others have changed it: the file that was written through, or
+// the base's.
 Expected Planner::expected(const std::string& path, Handle base) const {
     const WrittenThrough& written = system_base_.written();
     if (auto found = written.files.find({group_.preopen, path}); found != written.files.end())
@@ -188,7 +190,7 @@ Expected Planner::expected(const std::string& path, Handle base) const {
     return {Expected::Kind::file, file->identity};
 }
 
-// Whether the host has it already, as it is.
+// Returns true if the host has the file already, with the contents and name of now.
 bool Planner::is_written(const Change& change) const {
     const WrittenThrough& written = system_base_.written();
     if (change.kind == ChangeKind::make_directory)
@@ -208,7 +210,8 @@ void Planner::add_row(const Change& change, u64 number) {
     (is_other_kind ? site_.replaced : site_.given).push_back(std::move(row));
 }
 
-// After stage(): a name that something of another kind gets is not removed by a row of its own.
+// Lists removals. Called after stage(): a name that something of another kind gets is not removed
+// by a row of its own.
 void Planner::remove() {
     for (const Change* change : group_.changes) {
         if (!is_removal(*change) || replaced_.contains(change->path)) continue;
@@ -222,7 +225,7 @@ void Planner::remove() {
     }
 }
 
-// Directories that nobody else has changed get the times that they have for the process.
+// Gives directories that nobody else has changed the times that they have for the process.
 void Planner::keep_times(const std::vector<Change>& directories) {
     for (const Change& directory : directories) {
         const bool is_root = directory.path + "/" == group_.prefix ||
@@ -329,7 +332,7 @@ void Divider::add(Group group) {
     for (auto& [prefix, part] : parts) add(std::move(part));
 }
 
-// A name for a preopen's folder: its path in the program, with '_' for '/'.
+// Returns a name for a preopen's folder: its path in the program, with '_' for '/'.
 std::string folder_name(const std::string& guest_path) {
     std::string name;
     for (char c : guest_path)
@@ -361,7 +364,7 @@ File make_folder(const std::string& folder) {
     return File(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// What was written through and is not there any more is removed too.
+// Adds removals of what was written through and is not there any more.
 void add_forgotten(std::vector<Change>& all, const WrittenThrough& written) {
     std::set<WrittenThrough::Place> known;
     for (const Change& change : all) known.emplace(change.preopen, change.path);
@@ -420,13 +423,13 @@ public:
 private:
     Maker maker_;
     int root_;
-    // The directory that was opened last: neighbours come one after another.
+    // The directory that was opened last. Changes of one directory follow each other.
     File parent_;
     std::string parent_path_;
 };
 
-// Writes what is made or changed to a folder, with several preopens to one for each in it. Returns
-// how much of it was.
+// Writes what was made or changed to a folder; with several preopens, to a folder for each in it.
+// Returns how many changes were written.
 u64 store_changes(Arena arena, const SystemBase& system_base, ByPreopen parts,
                   const std::string& folder, Problems& problems) {
     u64 stored = 0;
@@ -453,8 +456,8 @@ u64 store_changes(Arena arena, const SystemBase& system_base, ByPreopen parts,
     return stored;
 }
 
-// Keeps what was refused in a folder of its own, and tells where. Links that would be refused
-// everywhere are not there.
+// Writes refused changes to a folder of their own, and adds a message that says where. Links that
+// would be refused everywhere are left out.
 void keep_elsewhere(Arena arena, const SystemBase& system_base, Refused refused,
                     Problems& problems) {
     std::erase_if(refused, [](const Change* change) { return is_removal(*change); });
@@ -467,7 +470,7 @@ void keep_elsewhere(Arena arena, const SystemBase& system_base, Refused refused,
         return problems.add_last(
             format("what the program left is lost, since '%s' cannot be made: %s", folder.c_str(),
                    reason(errno).c_str()));
-    Problems lost;  // why is told of most of them already
+    Problems lost;  // most of the reasons were reported already
     const u64 kept = store_changes(arena, system_base, std::move(parts), folder, lost);
     if (kept == refused.size())
         problems.add_last(format("what the program left is in '%s'", folder.c_str()));
@@ -501,7 +504,7 @@ Result<void> write_back(Arena arena, Handle process, const SystemBase& system_ba
         refused.insert(refused.end(), group.changes.begin(), group.changes.end());
         return true;
     });
-    // Few files are synced one by one: a file system as a whole may have much to sync of others.
+    // Few files are synced one by one: syncing the whole file system may include much of others.
     const bool syncs = all.size() <= few_files;
     WriteProgress progress(system_base.write_listener(), all.size());
     for (Group& group : divider.groups) {
@@ -517,7 +520,8 @@ Result<void> write_back(Arena arena, Handle process, const SystemBase& system_ba
         may_remove &= site.transaction()->commit(rows, syncs, problems, &progress);
     };
     std::erase_if(sites, [](const auto& site) { return !site->transaction(); });
-    // A file may have gone from one site to another, so of several all have their new names first.
+    // A file may have moved from one site to another, so all sites give new names before any
+    // removes one.
     if (sites.size() > 1)
         for (const auto& site : sites) {
             commit(*site, {&site->given});
@@ -525,7 +529,7 @@ Result<void> write_back(Arena arena, Handle process, const SystemBase& system_ba
         }
     for (const auto& site : sites) {
         if (!may_remove) site->removed.clear();
-        // What is in the way is then not removed either.
+        // After a failure, things of another kind that have the names are not removed either.
         for (Row& row : site->replaced)
             if (!may_remove) row.expected = {};
         commit(*site, {&site->given, &site->removed, &site->replaced, &site->times});
@@ -534,7 +538,7 @@ Result<void> write_back(Arena arena, Handle process, const SystemBase& system_ba
     return problems.result();
 }
 
-// Writes to a folder that is nobody else's, so there is nothing to be safe from.
+// Nobody else uses the folder, so no transaction is needed.
 Result<void> store(Arena arena, Handle process, const SystemBase& system_base,
                    const std::string& folder) {
     const std::vector<Change> all = TRY(changes(arena, process));

@@ -1,4 +1,4 @@
-// Counts what has been written back to the host, and tells whoever wants to know.
+// Counts what has been written back to the host, and reports it to a listener.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace gpurun::host {
 
-// Is told how many files of how many have been written back: first 0, then about ten times a
-// second, last all.
+// Called with how many files of how many have been written back: first with 0, then about ten times
+// a second, last with all.
 using WriteListener = std::function<void(u64 done, u64 all)>;
 
 class WriteProgress {
@@ -26,7 +26,7 @@ private:
     const WriteListener& listener_;
     const u64 files_;
     u64 steps_ = 0;
-    s64 reported_at_;  // when: ns
+    s64 reported_at_;  // ns
 };
 
 }  // namespace gpurun::host

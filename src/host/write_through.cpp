@@ -47,7 +47,7 @@ private:
     u8* bytes_ = nullptr;
 };
 
-// Everything that Content reads of a file.
+// Fetches everything that Content reads of a file.
 Result<void> fetch_content(Mirror& mirror, Handle handle) {
     TRY(mirror.fetch(0, offsetof(SystemHeader, device_time)));
     const u64 heap_end = TRY(value_at<u64>(mirror.arena(), offsetof(SystemHeader, size), ""));
@@ -75,8 +75,8 @@ Result<void> fetch_content(Mirror& mirror, Handle handle) {
     return {};
 }
 
-// All names that a private node has in a process's trees. Only directories of the process's own can
-// have one. Ends: no directory is entered twice.
+// Returns all names that a private node has in a process's trees. Only the process's own
+// directories can have one. Ends: no directory is entered twice.
 Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle wanted,
                                      const SystemBase& system_base) {
     struct Directory {
@@ -128,7 +128,7 @@ Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle want
     return names;
 }
 
-// What the base has at a path, or 0.
+// Returns the node that the base has at a path, or 0.
 Result<Handle> base_at(const SystemBase& system_base, u32 preopen, std::string_view path) {
     Arena base = system_base.bytes();
     Handle preopens = TRY(value_at<Handle>(base, offsetof(SystemHeader, preopens), ""));
@@ -146,7 +146,7 @@ Result<Handle> base_at(const SystemBase& system_base, u32 preopen, std::string_v
     return at;
 }
 
-// Notes which directories on the way to a file are not the host's own, but made for it.
+// Notes which directories on the way to a file are not there yet, and so will be made for it.
 void note_directories(int root, u32 preopen, std::string_view folder, WrittenThrough& written) {
     for (usize at = 0; at < folder.size();) {
         at = std::min(folder.find('/', at), folder.size());
@@ -168,7 +168,8 @@ Result<void> write_one(Change change, Arena arena, const SystemBase& system_base
     if (written.conflicts.contains(place)) return fail("others have changed it");
     change.base = TRY(base_at(system_base, change.preopen, change.path));
     const HostFile* base = change.base ? system_base.host_file(change.base) : nullptr;
-    // What is of another kind is left to the end, when all that stands in the way is gone.
+    // A file that replaces something of another kind is written back at the end, when what is in
+    // its way has been removed.
     if (base && S_ISDIR(base->mode)) return fail("it has taken the place of a directory");
     Expected expected;
     if (auto found = written.files.find(place); found != written.files.end())

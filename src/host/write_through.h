@@ -1,5 +1,5 @@
-// What fd_sync means for a file that is to be written back: its contents go to the host at once,
-// whatever becomes of the process later. Also remembers what was written, for write_back().
+// Carries out fd_sync of a file that is to be written back: its contents go to the host at once,
+// whatever happens to the process later. Also remembers what was written, for write_back().
 #pragma once
 
 #include <functional>
@@ -33,9 +33,10 @@ struct WrittenThrough {
 // Reads system memory of a device on which nothing runs meanwhile.
 using ReadSystem = std::function<Result<void>(u64 offset, std::span<u8> bytes)>;
 
-// Writes a file of a process to the host, and returns when it is there to stay. Does nothing if the
-// file has no name any more, or none in a writable mount. What others changed meanwhile is kept and
-// the file put beside it; that is an Error. `memory_size`: bytes of system memory.
+// Writes a file of a process to the host, and returns once it is on the disk. Does nothing if the
+// file no longer has a name, or none in a writable mount. If others changed the host's file
+// meanwhile, that is kept, the process's is put beside it, and the result is an Error.
+// `memory_size` is that of system memory in bytes.
 Result<void> write_through(const ReadSystem& read, u64 memory_size, Handle process, Handle node,
                            const SystemBase& system_base);
 
