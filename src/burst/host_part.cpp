@@ -13,7 +13,7 @@ Result<bool> answer(const Burst& burst, device::WaitingProcess& process, ThreadS
 }
 
 std::chrono::microseconds HostPart::sample_slice() const {
-    // What is over already is looked at when the launch has parked.
+    // A launch has to run for some time; if the time for a look has come, it parks at once.
     constexpr std::chrono::microseconds soon(1);
     return std::max(
         soon, std::chrono::ceil<std::chrono::microseconds>(next_sample_ - steady_clock::now()));
@@ -53,8 +53,8 @@ Result<void> HostPart::serve(const Part& part, SlotGroup& slots) {
     return {};
 }
 
-// Answers a process, which has trapped or waits for something. One that trapped does so once more
-// when it goes on, and ends.
+// Answers a process that has trapped or waits for the host. One that trapped does so again when it
+// goes on, and then ends.
 Result<void> HostPart::answer_lane(LaneProcess& process, const Burst& burst,
                                    const SlotGroup& slots) {
     u32 state = u32(ThreadState::host);
@@ -62,7 +62,7 @@ Result<void> HostPart::answer_lane(LaneProcess& process, const Burst& burst,
     if (ThreadState(state) == ThreadState::trapped)
         TRY(process.write_word(burst.thread + thread_is_looked_at, 0));
     if (TRY(answer(burst, process, ThreadState(state)))) return {};
-    // Enough: processes that begin from now on end by themselves.
+    // Enough have been seen: processes that begin from now on do not wait when they trap.
     const u32 no = 0;
     TRY(device_.copy_in(slots.template_words.at() + u64(burst.thread + thread_is_looked_at) * 4,
                         &no, sizeof no));

@@ -1,5 +1,5 @@
-// What the host does for processes that stand still: looks at stacks, looks at those that trapped,
-// fulfils requests.
+// Does the host's part for processes that stand still: looks at stacks and at processes that
+// trapped, and fulfils requests.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace gpurun::burst {
 
-// Shows a process that trapped to whoever wants to see it, and fulfils the request of any other.
-// Returns false if enough that trapped have been seen.
+// Calls Burst::look for a process that trapped, and Burst::serve for any other. Returns false if
+// enough processes that trapped have been seen.
 Result<bool> answer(const Burst& burst, device::WaitingProcess& process, ThreadState state);
 
-// The host's part where a kernel stands still.
+// Does the host's part while a kernel is parked.
 class HostPart {
 public:
     HostPart(KernelDevice& device, std::span<const Burst> bursts) : device_(device) {
@@ -30,7 +30,7 @@ public:
 private:
     Result<void> answer_lane(LaneProcess& process, const Burst& burst, const SlotGroup& slots);
 
-    // To park, and to go on, takes some milliseconds where there are many lanes.
+    // Parking and going on takes some milliseconds where there are many lanes.
     static constexpr std::chrono::milliseconds sample_every{50};
 
     KernelDevice& device_;

@@ -1,9 +1,9 @@
-// Reads and writes the memory of one process by where its lane has it.
+// Finds where a lane has the memory of its process, and reads and writes it there.
 #include "burst/lane_process.h"
 
 namespace gpurun::burst {
 
-// Words of the lanes of a warp lie side by side: all of them are read.
+// Words of the lanes of a warp lie side by side, so those of all lanes are read.
 Result<void> LaneProcess::read_words(u32 index, std::span<u32> words) {
     constexpr usize piece = 4096;
     std::vector<u32> all(std::min(piece, words.size()) * warp_lanes_);
@@ -29,7 +29,7 @@ Result<void> LaneProcess::read_bytes(u64 offset, std::span<u8> bytes) {
 }
 
 Result<void> LaneProcess::write_bytes(u64 offset, std::span<const u8> bytes) {
-    // Whoever has the slot next gets all of it afresh.
+    // The next process in this slot gets all of its memory anew.
     TRY(write_word(burst_.thread + thread_dirty, ~u32{0}));
     if (is_linear()) return device_.copy_in(byte_at(offset), bytes.data(), bytes.size());
     return for_rows(offset, bytes.size(), [&](u64 done, std::span<u8> rows, u64 within, u64 n) {

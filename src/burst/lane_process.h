@@ -1,5 +1,5 @@
-// A process of a burst whose kernel stands still, in the slot of its lane: how the host reads and
-// writes what it has.
+// Lets the host read and write a process of a burst, in the slot of its lane, while the kernel is
+// parked.
 #pragma once
 
 #include "burst/stage.h"
@@ -26,7 +26,7 @@ public:
     Result<void> write_bytes(u64 offset, std::span<const u8> bytes) override;
 
 private:
-    // Where a word is, and a byte of memories that do not interleave.
+    // Return where a word is, and a byte of memories that do not interleave.
     u64 word_at(u32 index) const {
         const u64 first = warp_ * slots_.layout.words.size() + index;
         return slots_.words.at() + (first * warp_lanes_ + lane_) * 4;

@@ -6,8 +6,8 @@
 namespace gpurun::burst {
 namespace {
 
-// Fits as many slots as have room; of ways to have as many that with the most warps, since lanes of
-// one warp wait for each other.
+// Returns a plan with as many slots as there is room for. Of such plans it is the one with the most
+// warps, since lanes of one warp wait for each other.
 Plan fit(const Plan& wanted, double room, u64 processes) {
     Plan best = wanted;
     u64 most = 0;
@@ -36,11 +36,11 @@ SlotSize slot_size(const Burst& part, u32 stage, u64 lanes, u64 free) {
     for (const device::BurstMemory& memory : part.memories) {
         u64 bytes = code_pair(part.words[memory.record + memory_bytes],
                               part.words[memory.record + memory_bytes + 1]);
-        // Allocators of programs take a page or more before they give anything out.
+        // Allocators of programs take a page or more before their first allocation.
         least = std::max(least, bytes + std::max<u64>(bytes / 4, u64{4} << page_bits));
         if (2 * bytes <= free / 2 / count) least = std::max(least, 2 * bytes);
     }
-    // Few processes may have more at once.
+    // Few processes may have more memory from the beginning.
     u64 share = std::min<u64>(free / 4 / count, 4 << 20);
     size.memory_bytes = std::max(least, share) << stage_bits * stage;
     return size;
@@ -55,7 +55,7 @@ void spread(std::span<Plan> plans, std::span<const u64> processes, u64 resident,
         u64 share =
             all <= resident ? processes[i] : u64(double(resident) * double(processes[i]) / all);
         plan.warps = std::max<u64>(1, share);
-        // Few processes: a warp each, so that none waits for another.
+        // Few processes get a warp each, so that none waits for another.
         plan.lanes =
             u32(std::clamp<u64>((processes[i] + plan.warps - 1) / plan.warps, 1, plan.warp_lanes));
         plan.warps = std::min<u64>(plan.warps, (processes[i] + plan.lanes - 1) / plan.lanes);

@@ -1,5 +1,5 @@
-// How many slots the parts of a burst get, how large they are, and how they are spread over warps.
-// Arithmetic alone: asks no device.
+// Plans how many slots the parts of a burst get, how large they are, and how they are spread over
+// warps. This is arithmetic alone and uses no device.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace gpurun::burst {
 
-// How the processes of a part are spread.
+// The warps, lanes and room that the processes of a part get.
 struct Plan {
     Layout layout = Layout::linear;
     u32 warp_lanes = 0;
@@ -16,7 +16,8 @@ struct Plan {
     u64 warps = 0;
     u32 lanes = 0;  // of each warp that have processes
 
-    // Where memories interleave, lanes without a process have room too.
+    // Returns how many lanes of a warp have room for memories. Where those interleave, lanes
+    // without a process have room too.
     u32 lanes_with_bytes() const { return layout == Layout::linear ? lanes : warp_lanes; }
     double warp_size() const {
         return double(words_per_warp) + double(bytes_per_lane) * lanes_with_bytes();

@@ -58,7 +58,7 @@ private:
 
     bool has_work(const Stage& stage) const {
         if (stage.busy_lanes > 0) return true;
-        // Once it is stopped, lanes only hand in what they have.
+        // After a stop, lanes only write the results of their processes.
         if (control_.wants_stop()) return false;
         if (stage.source) return stage.source->has_outgrown();
         return std::ranges::any_of(stage.slots, [&](const SlotGroup& slots) {
@@ -66,8 +66,8 @@ private:
         });
     }
 
-    // Runs its processes until there is nothing to do, or others wait for their turn. Returns false
-    // if there was nothing.
+    // Runs the processes of a stage until there is nothing to do, or other stages wait for their
+    // turn. Returns false if there was nothing to do.
     Result<bool> run_stage(Stage& stage) {
         if (!has_work(stage)) return false;
         PhaseTimer timer(Phase::prepare);
@@ -90,7 +90,8 @@ private:
         return true;
     }
 
-    // Returns how long a launch runs until it parks; 0: until all lanes wait or have ended.
+    // Returns how long a launch runs until it parks, or 0 if it runs until all lanes wait or have
+    // ended.
     std::chrono::microseconds slice_of(const Stage& stage) const {
         using std::chrono::microseconds;
         constexpr std::chrono::milliseconds turn(50);
@@ -130,7 +131,7 @@ private:
         return {};
     }
 
-    // Tells how many processes have ended at the least, while `running` runs: those that lanes have
+    // Reports how many processes have ended at least, while `running` runs: those that lanes have
     // begun, less one for every lane that may still have one.
     Result<void> tell_progress(const Stage& running) {
         u64 begun = 0, lanes = 0;
@@ -149,7 +150,8 @@ private:
 
     // ---- larger slots --------------------------------------------------------------
 
-    // Offers the processes that have outgrown its source to the lanes of a stage, and returns them.
+    // Offers the processes that have outgrown a stage's source to the lanes of the stage. Returns
+    // them.
     Result<std::vector<MovedProcess>> offer_outgrown(Stage& stage) {
         std::vector<MovedProcess> moved;
         if (!control_.wants_stop())
@@ -166,22 +168,22 @@ private:
         return moved;
     }
 
-    // Frees the slots of those that lanes of a larger stage have taken: the first `taken`.
+    // Frees the slots of the first `taken` processes, which lanes of a larger stage have taken.
     static void take_away(SlotGroup& source, std::span<const MovedProcess> moved, u64 taken) {
         for (u64 i = 0; i < std::min<u64>(moved.size(), taken); i++)
             source.states[moved[i].slot].flags &= ~(lane_has_outgrown | lane_has_process);
         if (!moved.empty()) source.is_changed = true;
     }
 
-    // Makes a stage for what has outgrown `slots`. Where there is no room, processes stay, and
-    // growing fails.
+    // Makes a stage for processes that have outgrown `slots`. If there is no room for it, they stay
+    // where they are, and what they asked for fails.
     Result<void> find_room(const Stage& stage, SlotGroup& slots) {
         for (const auto& other : stages_)
             if (other->source == &slots) return {};
         outcome_.has_outgrown = true;
         u64 count = 0;
         for (const LaneState& state : slots.states) count += (state.flags & lane_has_outgrown) != 0;
-        // Others may follow.
+        // More processes may outgrow their slots later.
         count = std::min<u64>(bursts_[slots.part].processes, std::max<u64>(256, 8 * count));
         auto larger = std::make_unique<Stage>();
         larger->number = stage.number + 1;
@@ -202,7 +204,7 @@ private:
 
     // ---- what comes while it runs --------------------------------------------------
 
-    // Has all stages, which have parked, go on with the machine code that is there by now.
+    // Lets all stages, which have parked, go on with the machine code that is there by now.
     Result<void> take_late_native() {
         bool is_new = false;
         for (Part& part : parts_) {
@@ -227,7 +229,7 @@ private:
         return device_.synchronize("going on with machine code");
     }
 
-    // Returns true if somebody may want that no more processes begin.
+    // Returns true if RunControl::is_enough may still keep processes from beginning.
     bool may_have_enough() const { return control_.is_enough && !has_enough_; }
     u64 not_begun() const {
         u64 count = 0;
@@ -237,7 +239,7 @@ private:
         }
         return count;
     }
-    // Has lanes take no more processes: those that have one go on to their end.
+    // Keeps lanes from taking more processes. Those that have one go on to its end.
     Result<void> begin_no_more() {
         has_enough_ = true;
         Stage& first = *stages_[0];

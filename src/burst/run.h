@@ -7,7 +7,7 @@
 
 namespace gpurun::burst {
 
-// All parts in one launch, which is made again until every process has ended.
+// Runs all parts in one launch, which is repeated until every process has ended.
 Result<device::BurstOutcome> run(device::KernelDevice& device, std::span<const device::Burst> parts,
                                  const device::RunControl& control);
 

@@ -14,7 +14,7 @@ void write_wide(std::span<u32> words, u32 at, u64 value) {
     words[at + 1] = u32(value >> 32);
 }
 
-// Adds the stack: last of all, with the record of whoever called first at its end.
+// Adds the stack behind everything else, with the record of the first caller at its end.
 void add_stack(SlotLayout& slot, const Burst& burst, u32 stack_slots) {
     std::vector<u32>& words = slot.words;
     u32* thread = words.data() + burst.thread;

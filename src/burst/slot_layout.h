@@ -1,5 +1,5 @@
-// The place where a process of a burst runs, before it begins: its words and bytes, with as much
-// stack and memory as the place has. One that needs more goes on in a larger place.
+// Lays out the slot in which a process of a burst runs: its words and bytes before it begins, with
+// as much stack and memory as the slot has. A process that needs more goes on in a larger slot.
 #pragma once
 
 #include "device/device.h"
@@ -23,7 +23,7 @@ struct SlotLayout {
 
 // Lays out a slot of that size, or of what the burst's processes may have if that is less.
 SlotLayout lay_out(const Burst& burst, const SlotSize& size = {});
-// Returns its bytes, up to the last that is not zero.
+// Returns the bytes with which a process begins in the slot, up to the last that is not zero.
 std::vector<u8> initial_bytes(const Burst& burst, const SlotLayout& slot);
 
 }  // namespace gpurun::burst

@@ -30,7 +30,7 @@ Result<bool> plan(KernelDevice& device, std::span<const Part> parts, Stage& stag
     }
     double room = double(free - std::min(free, local)) * 0.95;
     if (least > room) return false;
-    // What is left is for those that outgrow their slots.
+    // The rest is for processes that outgrow their slots.
     if (may_grow) room = std::max(least, room * (stage.number == 0 ? 0.67 : 0.5));
     spread(plans, processes, stage.kernel.resident_warps, room);
     for (usize i = 0; i < plans.size(); i++) {
@@ -44,7 +44,7 @@ Result<bool> plan(KernelDevice& device, std::span<const Part> parts, Stage& stag
     return true;
 }
 
-// Allocates what the slots of a part take, all as it is before the first process.
+// Allocates the slots of a part, in their state before the first process.
 Result<void> allocate_slots(KernelDevice& device, const Part& part, bool is_first_stage,
                             std::span<const u8> template_bytes, SlotGroup& slots) {
     const SlotLayout& layout = slots.layout;
@@ -64,11 +64,11 @@ Result<void> allocate_slots(KernelDevice& device, const Part& part, bool is_firs
         return Error{"the driver's addresses are too large for --layout interleaved"};
     slots.lanes = TRY(device.allocate_zeroed(slots.lane_count() * sizeof(LaneState), "lanes"));
     slots.states.resize(slots.lane_count());
-    // What was uploaded must have left before it is freed.
+    // Uploads must be done before the host's copies are freed.
     return device.synchronize("preparing the launch");
 }
 
-// Fills in what a kernel is told of the slots that processes come from.
+// Fills in where a kernel finds the slots that processes come from.
 void set_source(BurstPart& row, const SlotGroup& source) {
     row.source_words = source.words.at();
     row.source_bytes = source.bytes_at();
@@ -78,7 +78,7 @@ void set_source(BurstPart& row, const SlotGroup& source) {
     row.source_stack_end = source.layout.stack_end;
 }
 
-// Returns what a kernel is told of a part in slots of this size.
+// Returns the row of a kernel's table for a part in slots of this size.
 BurstPart make_row(const KernelDevice& device, const Part& part, const SlotGroup& slots,
                    std::span<const u8> template_bytes, u32 first_warp) {
     const Burst& burst = *part.burst;
@@ -89,7 +89,7 @@ BurstPart make_row(const KernelDevice& device, const Part& part, const SlotGroup
     row.bytes = slots.bytes_at();
     row.template_words = slots.template_words.at();
     row.template_bytes = slots.template_bytes.at();
-    // Both have what belongs to its first process at the beginning.
+    // Both arrays begin with the entry of the burst's first process.
     row.arguments = part.arguments.at() - u64(burst.first) * burst.argument_words * 4;
     row.results = part.results.at() - u64(burst.first) * burst.result_stride() * 4;
     row.next = slots.next.at();

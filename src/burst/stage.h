@@ -1,5 +1,4 @@
-// What a burst has on a device: its parts, and for each stage the slots that their processes are
-// in.
+// Makes what a burst has on a device: its parts, and for each stage the slots of their processes.
 #pragma once
 
 #include <memory>
@@ -18,7 +17,7 @@ struct Part {
     // On the device.
     Buffer code, arguments, results;
     device::UploadedEntries entries;
-    // The run's.
+    // Changed by the run.
     std::vector<device::NativePart> native;  // the machine code that it has
     bool awaits_native = false;              // more of that will come
     u32 end = 0;                             // behind the last process that may begin
@@ -35,7 +34,7 @@ struct SlotGroup {
     u64 begun = 0;                  // behind the last process that a lane has taken
 
     u64 lane_count() const { return plan.warps * plan.warp_lanes; }
-    // Where memories begin: `bytes` itself may not be a multiple of interleaved_unit.
+    // Returns where memories begin: `bytes` itself may not be a multiple of interleaved_unit.
     u64 bytes_at() const {
         if (plan.layout == Layout::linear) return bytes.at();
         return (bytes.at() + interleaved_unit - 1) / interleaved_unit * interleaved_unit;
@@ -59,22 +58,23 @@ struct Stage {
 
 // Returns true if machine code runs: one kernel runs all parts, those without machine code too.
 bool is_native(std::span<const Part> parts);
-// Returns true if machine code of some is being made.
+// Returns true if machine code of some part is still being made.
 bool awaits_native(std::span<const Part> parts);
 
-// Brings what parts have of their own to the device.
+// Copies code and arguments of all parts to the device.
 Result<std::vector<Part>> upload_parts(KernelDevice& device, std::span<const Burst> bursts);
 
 // Makes a stage ready to be launched, with slots for so many processes of each of its parts.
 // Returns false if there is no room for a warp of each.
 Result<bool> prepare(KernelDevice& device, std::span<const Part> parts, Stage& stage,
                      std::span<const u64> processes);
-// Says how much room a stage would have needed that has none.
+// Describes how much memory a stage needs for which there was not enough.
 Result<std::string> describe_need(KernelDevice& device, const Stage& stage, Layout layout);
 
 // Writes the rows of a stage's table again, once they have changed.
 Result<void> write_table(KernelDevice& device, const Stage& stage, const char* what);
-// Reads what lanes left when a kernel ended; writes what the host changed of that before the next.
+// Read the states of lanes after a kernel has ended, and write what the host changed of them before
+// the next one.
 Result<void> read_lanes(KernelDevice& device, SlotGroup& slots);
 Result<void> write_lanes(KernelDevice& device, SlotGroup& slots);
 

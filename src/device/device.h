@@ -46,15 +46,15 @@ struct NativePart {
     std::shared_ptr<const NativeCode> code;
     u32 begin = 0;
 };
-// Functions of a module as quick code, for the CPU.
+// Makes functions of a module that were compiled as quick code usable on the CPU.
 std::shared_ptr<const NativeCode> use_quick_code(
     std::shared_ptr<const codegen::QuickCode> code,
     std::vector<codegen::QuickCode::Function> functions);
-// Does what takes long of loading an image, so that it does not then: by any thread, whatever runs
-// on the device, and whether that is still there.
+// Does the long part of loading an image beforehand, so that loading is quick. Any thread may call
+// it, whatever runs on the device, and even after the device is gone.
 using Assembler = std::function<void(const codegen::Image& image)>;
 
-// What threads did since somebody looked last: what is worth compiling.
+// What threads did since the last look at them, from which follows what is worth compiling.
 struct Activity {
     u32 position = 0;  // where a thread stands; 0: nothing is known
     std::vector<u32>
@@ -77,7 +77,7 @@ struct DeviceInfo {
     bool has_layouts = false;      // memories of a burst lie as Burst::layout says
 };
 
-// Memory of a device that has become the host's to read.
+// Memory of a device that the host has taken over to read it.
 struct TakenMemory {
     std::span<const u8> bytes;
     std::shared_ptr<const void> keeper = {};  // of the bytes
@@ -96,12 +96,12 @@ public:
     // Writes a number that a process may read meanwhile. What was read before it can be
     // overwritten.
     virtual Result<void> store_shared(u64 offset, u64 value) = 0;
-    // Gives its first `size` bytes to the host, without copying them where that is not needed.
-    // Nothing but its end may follow.
+    // Gives the first `size` bytes to the host, without a copy where none is needed. Nothing but
+    // the destructor may be called afterwards.
     virtual Result<TakenMemory> take(u64 size) = 0;
 };
 
-// What a Space reserves.
+// How much a Space reserves, and what it runs with.
 struct Sizes {
     u64 code_words = 0;
     u64 words = 0;
@@ -111,17 +111,17 @@ struct Sizes {
     Tier tier = Tier::interp;
 };
 
-// Who may interrupt a run.
+// How a run may be interrupted and observed.
 struct RunControl {
     const std::atomic<bool>* stop = nullptr;
     std::optional<std::chrono::steady_clock::time_point> deadline;
-    // A run returns after that time, still ready; not counted as a stop.
+    // A run returns after that time, still ready. That is not counted as a stop.
     std::chrono::microseconds slice{0};
-    // Told from time to time, by one thread at a time, how many processes of a burst have ended at
-    // the least. Empty: nobody wants to know.
+    // Called from time to time, by one thread at a time, with how many processes of a burst have
+    // ended at least. May be empty.
     std::function<void(u64 ended)> progress = {};
-    // Asked from time to time while processes of a burst run, on devices with layouts, with how
-    // many have not begun: once it returns true, these never do. Empty: all begin.
+    // Called from time to time while processes of a burst run, on devices with layouts, with how
+    // many have not begun. Once it returns true, those never do. Empty: all begin.
     std::function<bool(u64 left)> is_enough = {};
 
     bool wants_stop() const {
@@ -130,7 +130,7 @@ struct RunControl {
     }
 };
 
-// The memory of a process that stands still. Ranges are the caller's to keep inside the sizes.
+// The memory of a process that stands still. Callers keep ranges inside the sizes.
 class ProcessMemory {
 public:
     virtual ~ProcessMemory() = default;
@@ -141,7 +141,7 @@ public:
 // The memory of one process, with the code memory it runs from.
 class Space : public ProcessMemory {
 public:
-    // All memory is zero at first. Ranges are the caller's to keep inside the sizes.
+    // All memory is zero at first. Callers keep ranges inside the sizes.
     virtual Result<void> write_code(u32 position, std::span<const u64> words) = 0;
     virtual Result<void> read_code(u32 position, std::span<u64> words) = 0;
     virtual Result<void> write_words(u32 index, std::span<const u32> words) = 0;
@@ -154,7 +154,7 @@ public:
 
     // Runs a thread until it ends, blocks or is interrupted; the latter leaves it `ready`.
     virtual Result<ThreadState> run(u32 thread, const RunControl& control) = 0;
-    // The same for `count` instructions of code at the most.
+    // Runs a thread as run() does, for at most `count` instructions of code.
     virtual Result<ThreadState> step(u32 thread, u64 count) = 0;
 };
 
@@ -187,17 +187,17 @@ struct Burst {
     u32 argument_words = 0, result_words = 0;
     std::vector<u32> arguments;      // argument_words for each process of the larger burst
     SystemMemory* system = nullptr;  // of the same device; each process begins there
-    // Fulfils a process's request; it goes on afterwards.
+    // Fulfils a process's request; the process goes on afterwards.
     std::function<Result<void>(WaitingProcess& process)> serve;
-    // Looks at a process that trapped, if thread_is_looked_at says so in its words. False: it has
-    // seen enough.
+    // Looks at a process that trapped, if thread_is_looked_at says so in its words. Returns false
+    // once enough have been seen.
     std::function<Result<bool>(WaitingProcess& process, u32 id)> look;
     // Looks at the stack of a process that ran just before and stands still. Called from time to
     // time, by one thread at a time. The process stands for `times` of them (choose_sampled).
     std::function<Result<void>(ProcessMemory& process, u32 times)> sample;
     std::vector<NativePart> native;
-    // Machine code that is made while it runs: asked for from time to time, by one thread at a
-    // time.
+    // Machine code that was made while the burst runs. late_native() is called from time to time,
+    // by one thread at a time.
     struct Late {
         std::vector<NativePart> parts;
         bool is_last = false;  // no more will come
@@ -210,7 +210,7 @@ struct Burst {
 
     u32 end() const { return first + processes; }
     u32 planned() const { return std::max(whole, processes); }
-    // Words of a process's result (abi/burst.h).
+    // Returns the number of words of a process's result (abi/burst.h).
     u32 result_stride() const { return result_first + result_words; }
 };
 
@@ -231,8 +231,8 @@ inline std::chrono::nanoseconds sample_pause(std::chrono::nanoseconds least,
     return std::max(least, 4 * took);
 }
 
-// Results of the processes of a burst, less those at its end that RunControl::is_enough kept from
-// beginning.
+// Results of the processes of a burst, without those at its end that never began because of
+// RunControl::is_enough.
 struct BurstResults {
     u32 stride = 0;  // Burst::result_stride()
     std::vector<u32> words;
@@ -252,50 +252,51 @@ struct BurstOutcome {
     double busy = 0;  // share of the lanes' time in which they had a process
 };
 
-// What a resident launch has.
+// The number of warps of a resident launch, and of their lanes.
 struct MachineShape {
     u32 warps = 0;  // service warps too (abi/machine.h)
     u32 lanes = 0;  // of each
 };
 
-// One launch that runs until it is told to park. The host talks to it by way of its mailbox. One
-// thread at a time drives it; any may call wake().
+// Drives a machine: launches it, waits for it, and wakes whoever waits. The host talks to the
+// machine by way of its mailbox. One thread at a time drives it; any may call wake().
 class MachineRunner {
 public:
-    virtual ~MachineRunner() = default;  // parks it first
+    virtual ~MachineRunner() = default;  // parks the machine first
     virtual Mailbox& mailbox() = 0;
-    // Begins, or goes on after it has parked, which it does by itself where the device has a
-    // watchdog. A request to stop in the mailbox is whoever's who made it: it stays.
+    // Launches the machine, for the first time or after it has parked, which it does by itself
+    // where the device has a watchdog. Leaves a request to stop in the mailbox as it is.
     virtual Result<void> launch() = 0;
     // Sleeps until the bell is no longer `seen`, somebody calls wake(), the launch has ended, or
     // `deadline`. A wake() that nobody waited for ends the next wait at once.
     virtual Result<void> wait(u32 seen,
                               std::optional<std::chrono::steady_clock::time_point> deadline) = 0;
-    // What is done as soon as the bell rings while wait() sleeps, if that is woken by a thread of
-    // the machine's own: by that thread, before it wakes anybody. Empty: nothing, and when this
-    // returns nobody is at it any more. Not to be called from it.
+    // Sets a function that is called as soon as the bell rings while wait() sleeps, where a thread
+    // of this object wakes wait(): that thread calls it first. With an empty function, none is
+    // called any more once this returns. Must not be called from that function.
     virtual void set_answer(std::function<void()> answer) = 0;
-    // How long wait() looks at the bell before it sleeps; not at all unless told.
+    // Sets how long wait() looks at the bell before it sleeps, which is 0 at first.
     virtual void set_spin(std::chrono::microseconds time) = 0;
     virtual void wake() = 0;
     // Returns where code of a program can be entered natively. Not to be called while the launch
     // runs, unless Device::loads_beside_machine().
     virtual Result<NativeEntries> use_native(std::span<const NativePart> parts, u64 code_words) = 0;
-    // Has the launch ended? What was wrong with it, if anything. True before the first launch.
+    // Returns true if the launch has ended, and before the first one, or an Error that says what
+    // went wrong with it.
     virtual Result<bool> has_parked() = 0;
 };
 
-// What runs on a device: a process alone, many to their end, or a machine.
+// What a device runs: a process alone, many to their end, or a machine.
 enum class Mode : u8 { space, burst, machine };
 
-// What a device has done so far. Nothing on the CPU, whose memory is the host's.
+// What a device has done so far. All 0 on the CPU, whose memory is the host's.
 struct Usage {
     u64 launches = 0;                 // of kernels
     u64 bytes = 0, peak_bytes = 0;    // device memory that is allocated, and the most at once
     u64 bytes_in = 0, bytes_out = 0;  // copied to it and from it
 };
 
-// Kernels of the runtime, and machine code for GPUs, so far.
+// Counts of kernels of the runtime, and of machine code for GPUs, so far.
 struct KernelCounts {
     u64 loaded = 0;     // kernels that were loaded
     u64 shipped = 0;    // of these, machine code that the binary carries
@@ -308,16 +309,17 @@ public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     virtual const Usage& usage() const = 0;
-    // How often each function of the device's driver was called, by this process, by name. Nothing
-    // on the CPU.
+    // Returns how often this process called each function of the device's driver, by name. Empty on
+    // the CPU.
     virtual std::map<std::string, u64> driver_calls() const = 0;
-    // All 0 on the CPU.
+    // Returns counts that are all 0 on the CPU.
     virtual KernelCounts kernel_counts() const = 0;
-    // Gets ready what runs of this thread need, so that their time limits are theirs. Assembling
-    // kernels takes seconds the first time.
+    // Loads what runs of this thread need, so that it does not count against their time limits.
+    // Assembling kernels takes seconds the first time.
     virtual Result<void> prepare(Mode mode) = 0;
-    // What takes long of that, for any thread, whether the device is still there or not. Empty:
-    // nothing does. For bursts of that layout; prepare() makes ready what linear ones need.
+    // Returns a function that does the long part of prepare(), or nothing if none is long. Any
+    // thread may call it, even after the device is gone. For bursts it is about kernels of that
+    // layout; prepare() loads those of linear ones.
     virtual std::function<void()> kernel_assembler(Mode mode, Layout layout) const = 0;
     virtual Result<std::unique_ptr<SystemMemory>> make_system(u64 size) = 0;
     virtual Result<std::unique_ptr<Space>> make_space(const Sizes& sizes) = 0;
@@ -336,23 +338,23 @@ public:
     virtual bool loads_beside_machine() const = 0;
     // Returns what does the long part of loading images for `target`, or nothing if none is long.
     virtual Assembler assembler(codegen::Target target) const = 0;
-    // What a resident launch would have here. From then on info().memory_free is what its system
-    // memory and page memory may take.
+    // Returns the shape of a resident launch on this device. From then on info().memory_free is
+    // what its system memory and page memory may take.
     virtual Result<MachineShape> machine_shape() = 0;
-    // A machine whose memory the host has made ready; both outlive it.
+    // Makes the runner of a machine whose memory the host has written; both memories outlive it.
     virtual Result<std::unique_ptr<MachineRunner>> make_machine(SystemMemory& system,
                                                                 SystemMemory& pages) = 0;
-    // All parts in one launch.
+    // Runs all parts in one launch to the end of their processes.
     virtual Result<BurstOutcome> run_burst(std::span<const Burst> parts,
                                            const RunControl& control) = 0;
 };
 
 Result<std::unique_ptr<Space>> make_cpu_space(const Sizes& sizes);
 
-// "cpu", "cuda", "cuda:1", or "auto": a GPU if there is one.
+// Opens a device by its name: "cpu", "cuda", "cuda:1", or "auto", which is a GPU if there is one.
 Result<std::unique_ptr<Device>> open_device(std::string_view id);
 
-// What is here. `missing` says why there is no GPU, if there is none.
+// Returns the devices on this machine. `missing` says why there is no GPU, if there is none.
 std::vector<DeviceInfo> list_devices(std::string& missing);
 
 }  // namespace gpurun::device

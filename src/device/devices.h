@@ -1,4 +1,4 @@
-// The devices that there are, for device.cpp alone.
+// Makes each kind of device. For device.cpp alone.
 #pragma once
 
 #include "device/device.h"

@@ -11,7 +11,7 @@ namespace gpurun::device {
 
 class KernelDevice;
 
-// Memory of a device, which outlives it.
+// Owns memory of a device. The device outlives it.
 class Buffer {
 public:
     Buffer() = default;
@@ -64,16 +64,16 @@ public:
     // ---- memory: what copies and clears is done in the order of the calls ------------
 
     virtual Result<u64> free_memory() = 0;
-    // `what` it is for stands in the error if there is no room.
+    // Allocates memory. The error names `what` it was for if there is no room.
     virtual Result<Buffer> allocate(u64 size, const char* what) = 0;
     // Frees what allocate() returned. Buffers call it.
     virtual void release(u64 at, u64 size) = 0;
     virtual Result<void> clear(u64 at, u64 size) = 0;
-    // The bytes at `from` stay as they are until synchronize(); those of a single word may go at
-    // once.
+    // Copy to the device and back. The caller keeps the bytes at `from` until synchronize(), except
+    // those of a single word, which are copied at once.
     virtual Result<void> copy_in(u64 to, const void* from, u64 size) = 0;
     virtual Result<void> copy_out(void* to, u64 from, u64 size) = 0;
-    // Waits until all copies are done; `what` they were for stands in the error.
+    // Waits until all copies are done. An error names `what` they were for.
     virtual Result<void> synchronize(const char* what) = 0;
     // Reads memory while a kernel runs.
     virtual Result<void> peek(void* to, u64 from, u64 size) = 0;

@@ -1,4 +1,5 @@
-// A burst on the CPU: a thread a core, each with slots of its own, takes one process after another.
+// Runs bursts on the CPU. There is a thread for each core, with slots of its own, that takes one
+// process after another.
 #include "device/cpu/cpu_burst.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ using burst::SlotLayout;
 constexpr std::chrono::microseconds sample_every(500);  // of a thread's time
 constexpr u32 sampled_share = 16;  // of a quantum, so that processes are seen that end soon
 
-// The machine code of a burst: there from the beginning, or from some moment on.
+// The machine code of a burst, which is there from the beginning or comes later.
 class BurstNative {
 public:
     static Result<std::unique_ptr<BurstNative>> make(const Burst& burst) {
@@ -34,7 +35,8 @@ public:
         for (const NativePart& part : burst.native) room_.table().add(part);
     }
     const CpuNativeTable& now() const { return room_.table(); }
-    // By any thread, in turn with the processes. `position` is where one of its own is, or 0.
+    // Takes machine code that has come. Any thread calls it between quanta of its processes.
+    // `position` is where one of them is, or 0.
     void look_for_more(u32 position) {
         if (!is_late_.load(std::memory_order_relaxed)) return;
         std::unique_lock lock(mutex_, std::try_to_lock);
@@ -104,7 +106,8 @@ public:
         begin_in_system(process_, id);
     }
 
-    // Runs for a while; `ready` if there is more to do. Calls `between` between two quanta.
+    // Runs the process for a while, and calls `between` between two quanta. Returns `ready` if
+    // there is more to do.
     template <class Between>
     ThreadState run(const RunControl& control, Between between) {
         using namespace std::chrono;
@@ -125,11 +128,11 @@ public:
     }
 
     bool may_go_on() { return rt::may_go_on(process_, process_.words + burst_.thread); }
-    // Returns true if it waits for nothing but time.
+    // Returns true if the process waits for nothing but time.
     bool falls_asleep(ThreadState state) const {
         return rt::waits_for_time(process_.words + burst_.thread, state);
     }
-    // How long it waits yet.
+    // Returns how much longer it waits.
     std::chrono::nanoseconds sleep_left() const {
         u64 now = rt::wait_clock(process_);
         u64 deadline = rt::get<u64>(process_.words, burst_.thread + thread_wait_until);
@@ -178,7 +181,7 @@ public:
 private:
     using isize = std::ptrdiff_t;
 
-    // Nothing of an earlier process may be needed by the next.
+    // Overwrites what a process left, to show that the next one needs nothing of it.
     void poison() {
         u32* words = process_.words;
         const u32 end = std::min(layout_.stack_end, layout_.stack + poisoned_slots);
@@ -198,16 +201,16 @@ private:
     bool used_ = false;
 };
 
-// What the threads of a burst share beside the processes.
+// What the threads of a burst share in addition to the processes.
 struct BurstShared {
-    std::mutex host;  // what the host does to system memory is not for several at once
+    std::mutex host;                       // held while the host reads or changes system memory
     std::atomic<bool> has_failed = false;  // one of them
     std::atomic<u64> ended = 0;            // processes, of all parts so far
-    std::mutex progress;                   // held by the one that tells it
+    std::mutex progress;                   // held by the thread that reports it
 };
 
-// What a core does in a burst. A process that sleeps or takes long gives way to the next one, in a
-// slot of its own, so that none keeps the others from their turn.
+// Runs processes of a burst on a thread. A process that sleeps or takes long gives way to the next
+// one, which gets another slot, so that none keeps the others waiting.
 class BurstThread {
 public:
     BurstThread(const Burst& burst, const SlotLayout& layout, BurstNative& native,
@@ -228,7 +231,7 @@ public:
             for (ProcessSlot& process : slots_) has_run |= !control_.wants_stop() && run(process);
             if (problem_) return *problem_;
             if (control_.wants_stop()) break;
-            if (shared_.has_failed) return {};  // nobody will have the results
+            if (shared_.has_failed) return {};  // the burst fails, so nobody gets the results
             bool has_new = TRY(take_next());
             if (busy_ == 0 && !has_new) return {};
             if (!has_run && !has_new) nap();
@@ -247,7 +250,7 @@ private:
         bool is_busy = false, is_asleep = false;
     };
 
-    // Begins a process that nobody has begun.
+    // Begins the next process that no thread has begun. Returns false if there is none, or no slot.
     Result<bool> take_next() {
         auto free = std::ranges::find_if(
             slots_, [](const ProcessSlot& process) { return !process.is_busy; });
@@ -275,7 +278,7 @@ private:
         return true;
     }
 
-    // False: there was nothing to do.
+    // Runs a process. Returns false if there was nothing to do.
     bool run(ProcessSlot& process) {
         if (!process.is_busy) return false;
         if (process.is_asleep) {
@@ -298,7 +301,7 @@ private:
         return true;
     }
 
-    // Has the host do its part for a process that trapped or waits for it.
+    // Lets the host do its part for a process that trapped or waits for it.
     void answer(ProcessSlot& process, ThreadState state) {
         std::lock_guard lock(shared_.host);
         Result<bool> answered = burst::answer(burst_, process.slot, state);
@@ -324,12 +327,12 @@ private:
         busy_--;
         shared_.ended.fetch_add(1, std::memory_order_relaxed);
         if (!control_.progress) return;
-        // Whoever finds the lock taken leaves the news to the next one.
+        // A thread that does not get the lock leaves the report to the next one.
         if (std::unique_lock lock(shared_.progress, std::try_to_lock); lock)
             control_.progress(shared_.ended.load(std::memory_order_relaxed));
     }
 
-    // Until the first of the sleepers wakes up, or a look at the stop request is due.
+    // Sleeps until the first sleeping process wakes up, or it is time to look at the stop request.
     void nap() const {
         std::chrono::nanoseconds shortest = std::chrono::milliseconds(10);
         for (const ProcessSlot& process : slots_)

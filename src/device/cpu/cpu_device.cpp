@@ -39,7 +39,8 @@ public:
     bool loads_beside_machine() const override { return true; }
     Assembler assembler(codegen::Target) const override { return {}; }
 
-    // A worker a core; two at the least, so that processes of a machine do run at once.
+    // Returns a worker for each core, two at least, so that processes of a machine run at the same
+    // time.
     Result<MachineShape> machine_shape() override {
         return MachineShape{first_worker + std::max(2u, info_.lanes), 1};
     }

@@ -66,14 +66,15 @@ public:
             if (deadline && *deadline < end) end = *deadline;
             while (!is_over(seen) && steady_clock::now() < end) std::this_thread::yield();
         }
-        // Whatever ends it changes the bell or is followed by a ring, so that none is missed.
+        // Everything that ends the wait changes the bell or is followed by a ring, so that nothing
+        // is missed.
         while (!is_over(seen) && sleep(seen, deadline)) {
         }
         is_woken_.exchange(false, std::memory_order_acq_rel);
         return {};
     }
 
-    // Who waits is woken by the bell itself.
+    // Ignored: the bell itself wakes who waits, and no thread of this object does.
     void set_answer(std::function<void()>) override {}
 
     void set_spin(std::chrono::microseconds time) override { spin_ = time; }
@@ -113,11 +114,11 @@ private:
                running_.load(std::memory_order_acquire) == 0;
     }
 
-    // False: the deadline has come.
+    // Sleeps until the bell is no longer `seen`. Returns false if the deadline has come.
     bool sleep(u32 seen, std::optional<steady_clock::time_point> deadline) {
         timespec until{};
         if (deadline) {
-            // The steady clock is the futex's.
+            // A futex uses the steady clock.
             auto ns = std::chrono::nanoseconds(deadline->time_since_epoch()).count();
             if (ns < 0) ns = 0;
             until = {time_t(ns / 1'000'000'000), long(ns % 1'000'000'000)};
@@ -128,13 +129,13 @@ private:
     }
 
     void leave(u32 warps) {
-        // The last one to leave: pairs with has_parked.
+        // The last one to leave rings. Pairs with has_parked.
         if (running_.fetch_sub(warps, std::memory_order_acq_rel) == warps)
             rt::ring_bell(&mailbox_->bell);
     }
 
-    // Tells threads of warps what became of their launch. All warps run or none does: those of half
-    // a launch would wait for the others, and count as parked in the next one.
+    // The state of a launch, for threads of its warps. All warps run or none does: those of half a
+    // launch would wait for the others, and count as parked in the next one.
     enum Launch : u32 { preparing, complete, abandoned };
     void tell(Launch what) {
         launch_.store(what, std::memory_order_release);

@@ -5,8 +5,8 @@
 
 namespace gpurun::device {
 
-// What each warp of a launch does: rt::run_machine (scheduler/scheduler.h), or what a test has
-// instead of it.
+// The function that each warp of a launch runs: rt::run_machine (scheduler/scheduler.h), or a
+// test's.
 using RunWarp = void(const MachineParams& params, u32 warp, u8* stack_limit);
 
 std::unique_ptr<MachineRunner> make_cpu_machine(u8* system, u8* pages, u32 warps, RunWarp* run);

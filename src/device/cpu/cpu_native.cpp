@@ -17,7 +17,7 @@ typedef NativeStatus QuickStart(rt::NativeContext* n, rt::StackWord* fp, rt::Sta
                                 u8* memory, u64 memory_size, s64 quantum)
     __attribute__((preserve_none));
 
-// Quick code runs for no more than about a millisecond, so that what takes its time is seen often.
+// Quick code runs for about a millisecond at most, so that hot functions are noticed soon.
 constexpr s64 quick_quantum = 1 << 20;
 
 // Runs quick code from n->quick.entry on. It calls itself only by way of the runtime, which uses
@@ -67,7 +67,7 @@ void CpuNativeTable::add(const NativePart& part) {
         // Pairs with NativeTable::entry_of.
         __atomic_store_n(&entry_at_[position], number, __ATOMIC_RELEASE);
         last_.store(number, std::memory_order_relaxed);
-        // From here on quick code calls this in its place.
+        // From here on quick code calls this machine code instead of its own.
         if (auto found = promoted_.find(position); found != promoted_.end())
             __atomic_store_n(&quick_at_[position], found->second, __ATOMIC_RELEASE);
     }
@@ -98,7 +98,7 @@ void CpuNativeTable::take_misses(Activity& to) {
 }
 
 u8* stack_limit() {
-    // For what the runtime's own functions take.
+    // The runtime's own functions take some of the stack.
     constexpr usize reserve = 256 << 10;
     static thread_local u8* const limit = [] {
         pthread_attr_t attributes;
@@ -108,7 +108,7 @@ u8* stack_limit() {
             pthread_attr_getstack(&attributes, &begin, &size);
             pthread_attr_destroy(&attributes);
         }
-        // The main thread's stack is only there once it is touched: no more of it is used.
+        // The main thread's stack is allocated only as it is touched, so no more than this is used.
         constexpr usize most = 8 << 20;
         u8* end = static_cast<u8*>(begin) + size;
         return (size > most ? end - most : static_cast<u8*>(begin)) + reserve;

@@ -1,4 +1,4 @@
-// Machine code beside a code memory of the CPU: which positions of the code can be entered.
+// Machine code of the CPU, and the table of which positions of a code memory it can be entered at.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace gpurun::device {
 // Pieces of an image that have been linked into this process, or quick code.
 class CpuNativeCode final : public NativeCode {
 public:
-    // `beside` is machine code of the same module that was loaded before, or null: they call each
-    // other.
+    // Links an image. `beside` is machine code of the same module that was loaded before, or null:
+    // the two call each other.
     static Result<std::shared_ptr<const NativeCode>> make(const codegen::Image& image,
                                                           const NativeCode* beside);
     explicit CpuNativeCode(std::shared_ptr<codegen::LoadedImage> image)
@@ -33,11 +33,11 @@ private:
     std::vector<codegen::QuickCode::Function> quick_;
 };
 
-// Machine code may come while threads run by what is there.
+// The table of entries. Machine code may be added while threads use it.
 class CpuNativeTable {
 public:
-    // All have zeros for every position of the code, take memory only where they are used, and
-    // outlive this.
+    // The arrays have a zero for every position of the code, take memory only where they are used,
+    // and outlive the table.
     CpuNativeTable(u32* entry_at, rt::NativeEntry* entries, u64* quick_at)
         : entry_at_(entry_at), entries_(entries), quick_at_(quick_at) {
         if (entries) entries[0].enter = reinterpret_cast<rt::NativeEnter*>(quick_at);
@@ -45,11 +45,11 @@ public:
     void add(const NativePart& part);
     bool is_empty() const { return last_.load(std::memory_order_relaxed) == 0; }
     rt::NativeTable table() const { return {entry_at_, entries_, &misses_}; }
-    // Takes down the misses since the last time, by one thread at a time.
+    // Adds the misses since the last call to `to`. One thread at a time.
     void take_misses(Activity& to);
 
 private:
-    // The entry of all quick code: where it is, the position says.
+    // The number of the one entry of all quick code, which finds its address by the position.
     static constexpr u32 quick_entry = 1;
 
     void add_quick(const codegen::QuickCode::Function& function, u32 begin);
@@ -64,7 +64,7 @@ private:
     u32 seen_misses_ = 0;
 };
 
-// How far down machine code may use the stack of the thread that asks.
+// Returns how far down machine code may use the stack of the calling thread.
 u8* stack_limit();
 
 }  // namespace gpurun::device

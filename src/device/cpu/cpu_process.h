@@ -1,5 +1,5 @@
-// What spaces and bursts of the CPU are made of: reserved memory, system memory, and how a thread
-// runs in them.
+// Parts of spaces and bursts of the CPU: reserved memory, system memory, and the call that runs a
+// thread in them.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ inline constexpr s64 quantum = 1 << 16;
 inline constexpr s64 native_quantum = 1 << 22;
 inline constexpr s64 early_quantum = 64;  // until there is machine code, of Tier::early
 
-// Runs a thread for the share of a quantum that is asked for.
+// Runs a thread for the `share`-th part of a quantum.
 inline ThreadState run_thread(const rt::Process& process, u32 thread, const CpuNativeTable& native,
                               Tier tier, u32 share = 1) {
     if (native.is_empty())
@@ -32,7 +32,7 @@ inline ThreadState run_thread(const rt::Process& process, u32 thread, const CpuN
                           tier == Tier::alternate);
 }
 
-// Zero pages that take memory only where touched.
+// Reserved address space, all zero, that takes memory only where it is touched.
 class Reservation {
 public:
     static Result<Reservation> make(u64 size, const char* what) {
@@ -52,8 +52,8 @@ public:
     ~Reservation() {
         if (p_) munmap(p_, size_);
     }
-    // Has the system use large pages for all but the beginning, where it has them: gigabytes are
-    // then taken and freed in a small part of the time. Most guests touch the beginning alone.
+    // Asks the system for large pages, except at the beginning: gigabytes are then taken and freed
+    // much faster. Most guests touch the beginning alone.
     void prefer_large_pages() const {
         constexpr u64 beginning = u64{32} << 20;
         if (size_ > beginning) madvise(as<u8>() + beginning, size_ - beginning, MADV_HUGEPAGE);
@@ -75,7 +75,7 @@ public:
     static Result<NativeRoom> make(u64 code_words) {
         Reservation entry_at =
             TRY(Reservation::make(code_words * sizeof(u32), "entries of machine code"));
-        // The first is none, the second that of all quick code.
+        // The first number means no entry, the second is the entry of all quick code.
         Reservation entries =
             TRY(Reservation::make(code_words ? (code_words + 2) * sizeof(rt::NativeEntry) : 0,
                                   "entries of machine code"));
@@ -137,8 +137,7 @@ inline u8* system_at(const SystemMemory* system) {
     return system ? static_cast<const CpuSystem*>(system)->at() : nullptr;
 }
 
-// Makes the process's side of system memory, if there is any. Returns false if there was no room
-// for it.
+// Makes the process's block in system memory, if there is any. Returns false if there was no room.
 inline bool begin_in_system(const rt::Process& process, u32 id) {
     if (process.system == nullptr || process.words[process_block] != 0) return true;
     process.words[process_block] = rt::begin_process(process, id);

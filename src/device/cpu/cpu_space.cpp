@@ -1,4 +1,4 @@
-// A process alone on the CPU.
+// Runs a process alone on the CPU.
 #include "base/phases.h"
 #include "device/cpu/cpu_process.h"
 #include "runtime/machine/waiting.h"

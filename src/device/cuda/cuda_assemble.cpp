@@ -1,4 +1,4 @@
-// PTX to machine code, by the driver's assembler. No device has to be open for it.
+// Makes machine code of PTX by the driver's assembler. No device has to be open for it.
 #include "base/format.h"
 #include "cache/cache.h"
 #include "device/cuda/cuda_device.h"
@@ -79,7 +79,7 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
     DriverHandle link = nullptr;
     TRY(driver.check(driver.link_create(unsigned(names.size()), names.data(), values.data(), &link),
                      "starting the assembler"));
-    // Memory may run out below.
+    // Ends the link even if memory runs out below.
     struct LinkGuard {
         const Driver& driver;
         DriverHandle link;
@@ -108,8 +108,8 @@ Result<std::vector<u8>> assemble_now(const Driver& driver, std::span<const std::
     return cubin;
 }
 
-// Returns what `make` makes: once for a chip and a driver version, then it is kept in the cache, or
-// in memory where there is none.
+// Returns what `make` makes. It is called once for a chip and a driver version; the result is kept
+// in the cache, or in memory where there is no cache.
 template <class Make>
 Result<std::vector<u8>> make_once(const Chip& chip, const std::string& id, u32 max_registers,
                                   AssembleOptions options, Make make) {

@@ -1,4 +1,4 @@
-// Bursts on an NVIDIA GPU: which kernel runs them, and how it is launched. src/burst does the rest.
+// Chooses and launches the kernels of bursts on an NVIDIA GPU. src/burst does the rest.
 #include "burst/run.h"
 #include "device/cuda/cuda_device.h"
 

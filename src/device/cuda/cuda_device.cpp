@@ -1,4 +1,4 @@
-// NVIDIA GPUs: context, kernels, and processes with a warp to themselves.
+// Opens NVIDIA GPUs, loads and launches kernels, and runs processes with a warp to themselves.
 #include <algorithm>
 #include <thread>
 
@@ -57,7 +57,7 @@ Result<void> CudaDevice::open() {
     usize free = 0, total = 0;
     TRY(check(driver_.memory_info(&free, &total), "asking for free memory"));
     info_.memory_free = free;
-    int clock = 0;  // drivers need not know it
+    int clock = 0;  // not every driver knows it
     if (driver_.device_attribute(&clock, cuda::attribute_clock_khz, device_) == 0)
         clock_khz_ = u32(std::max(0, clock));
     return {};
@@ -67,7 +67,7 @@ Result<const Kernel*> CudaDevice::kernel(const RuntimeKernel& source) {
     const std::string id = kernel_id(source);
     if (auto found = kernels_.find(id); found != kernels_.end()) return &found->second;
     PhaseTimer timer(Phase::kernels);
-    // A kernel is kept only once everything about it is known.
+    // The kernel is removed again unless everything about it becomes known.
     Kernel& kernel = kernels_[id];
     Result<void> loaded = guarded([&] { return load_kernel(kernel, source); });
     kernel_counts_.loaded += bool(loaded);
@@ -139,8 +139,8 @@ Result<std::optional<double>> CudaDevice::wait(const RunControl& control, Device
     return waited;
 }
 
-// Has a kernel end whose results nobody wants. Whatever it uses is freed next, which would wait for
-// it for ever.
+// Ends a kernel whose results nobody wants. Its memory is freed next, which would wait for it for
+// ever.
 void CudaDevice::abandon_launch() {
     using namespace std::chrono;
     constexpr seconds patience(5);
@@ -183,7 +183,7 @@ Result<std::optional<double>> CudaDevice::await_end(const RunControl& control,
             if (look) TRY(look());
             next_peek = now + patience;
         }
-        // Short runs are waited for closely, long ones without taking a core.
+        // Spins at first, for short runs; sleeps later, so that long ones take no core.
         auto waited = now - start;
         if (waited > milliseconds(2))
             std::this_thread::sleep_for(std::min<nanoseconds>(waited / 20, milliseconds(5)));
@@ -307,7 +307,7 @@ Result<void> CudaSystem::store_shared(u64 offset, u64 value) {
 }
 
 Result<TakenMemory> CudaSystem::take(u64 size) {
-    // Not zeroed first: all of it is written.
+    // The memory is not zeroed, since all of it is written.
     std::shared_ptr<u8[]> copy(new (std::nothrow) u8[size]);
     if (!copy)
         return Error{format("there is no memory for the %llu MiB that processes left",

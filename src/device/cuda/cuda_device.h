@@ -1,5 +1,5 @@
-// An NVIDIA GPU as a device: what it owns, and how its parts reach the driver. Plain allocations
-// only, all freed.
+// An NVIDIA GPU as a device: what it owns, and how its parts call the driver. It makes plain
+// allocations only, and frees all of them.
 #pragma once
 
 #include <algorithm>
@@ -35,22 +35,22 @@ inline constexpr u32 warp_lanes = 32;
 
 // ---- what is owned -----------------------------------------------------------------
 
-// What a device has in use.
+// What a device has allocated and done.
 struct Account {
     Usage usage;
-    // A kernel runs that does not end: whatever frees something would wait for it for ever, so
-    // that is left to the end of the process.
+    // True if a kernel runs that does not end. Freeing anything would wait for it for ever, so
+    // nothing is freed until the process ends.
     bool is_lost = false;
 };
 
-// The host's request to stop: a word of device memory, which every warp looks at, written by
-// way of a stream of its own while kernels run. (Words of host memory that all warps look at
+// The host's request to stop: a word of device memory that every warp looks at. It is written by a
+// stream of its own while kernels run. (If all warps looked at a word of host memory, that would
 // cost more than the guests do.)
 class StopWord {
 public:
     StopWord() = default;
     StopWord(const StopWord&) = delete;
-    // Before the context goes.
+    // Frees everything. Called before the context is released.
     void release() {
         if (stream_) driver_->stream_destroy(stream_);
         if (at_) driver_->memory_free(at_);
@@ -62,7 +62,7 @@ public:
         TRY(driver->check(driver->memory_alloc(&at_, 64), "allocating device memory"));
         return set(stop_none);
     }
-    // Has it say stop_none, if an earlier write may have left something else there.
+    // Sets it to stop_none, unless it is known to be that.
     Result<void> clear() { return is_clear_ ? Result<void>() : set(stop_none); }
     Result<void> set(u32 stop) {  // stop_*
         is_clear_ = false;
@@ -95,7 +95,7 @@ public:
     u64 size() const override { return memory_.size(); }
     Result<void> write(u64 offset, std::span<const u8> bytes) override;
     Result<void> read(u64 offset, std::span<u8> bytes) override;
-    // (The device is parked: nothing is written meanwhile.)
+    // Called while the device is parked, so nothing is written meanwhile.
     Result<std::vector<u64>> load_shared(u64 offset, u64 stride, u64 count) override;
     Result<void> store_shared(u64 offset, u64 value) override;
     Result<TakenMemory> take(u64 size) override;
@@ -106,12 +106,13 @@ private:
     Buffer memory_;
 };
 
-// Device address of system memory, 0 if there is none.
+// Returns the device address of system memory, or 0 if there is none.
 inline DevicePointer address_of(const SystemMemory* system) {
     return system ? static_cast<const CudaSystem*>(system)->at() : 0;
 }
 
-// Where device code says which of its checks failed: host memory, readable when the kernel is dead.
+// Host memory in which device code says which of its checks failed. It can be read after the kernel
+// has died.
 class CheckMemory {
 public:
     CheckMemory() = default;
@@ -130,7 +131,7 @@ public:
         return driver->check(driver->host_device_pointer(&at_, memory, 0), "mapping host memory");
     }
     DevicePointer at() const { return at_; }
-    // What failed, if that is why a kernel ended.
+    // Returns the check that failed, if that is why a kernel ended.
     std::optional<Error> failure(const std::string& device) const {
         if (!record_ || !record_->failed) return std::nullopt;
         std::string file;
@@ -154,8 +155,8 @@ struct Kernel {
     u32 capability = 0;  // that its machine code is for
 };
 
-// What was assembled while a device is open, where no cache keeps it: what one thread makes beside
-// a run is there for the one that loads it. Any thread.
+// Keeps what was assembled while a device is open, for when no cache does: what one thread
+// assembles beside a run is there for the thread that loads it. Any thread may use it.
 class Assemblies {
 public:
     static constexpr u64 most_bytes = u64{256} << 20;  // with their keys; then the oldest go
@@ -167,7 +168,7 @@ public:
     std::optional<std::vector<u8>> find(std::string_view key);
     void keep(std::string key, std::vector<u8> cubin);
 
-    // Whoever has it is the only one to make what `key` names, whose bytes outlive it.
+    // While it exists, nobody else makes what `key` names. The bytes of `key` outlive it.
     class KeyLock {
     public:
         KeyLock(Assemblies& all, std::string_view key);
@@ -192,15 +193,15 @@ private:
     std::set<std::string_view> being_made_;
 };
 
-// What code is assembled for.
+// The GPU that code is assembled for.
 struct Chip {
     const Driver* driver;
     int device;
     u32 capability;
     std::shared_ptr<Assemblies> assemblies;
 
-    // Calls `f` with the device's context, which is current meanwhile, on any thread. Not at all if
-    // there is none to be had.
+    // Calls `f` with the device's context, which is current meanwhile. Any thread may call it.
+    // Does nothing if there is no context.
     template <class F>
     void with_context(F f) const {
         DriverHandle context = nullptr;
@@ -226,8 +227,8 @@ struct AssembleOptions {
     bool is_alone = true;  // then it may take all cores
     u32 capability = 0;    // that it is assembled for; 0: the chip's
 };
-// Linked from `ptx`, of which each ends with a NUL; `id` tells it from all others. Any thread that
-// has a context.
+// Assembles and links the texts of `ptx`, each of which ends with a NUL, or finds the result of an
+// earlier time. `id` tells them from all others. Any thread that has a context may call it.
 Result<std::vector<u8>> assemble(const Chip& chip, const std::string& id,
                                  std::span<const std::string_view> ptx, u32 max_registers,
                                  AssembleOptions options = {});
@@ -361,9 +362,9 @@ public:
                   "asking for registers"));
         return u32(count);
     }
-    // One that runs machine code of such images.
+    // Returns the kernel that runs images for a target.
     Result<const Kernel*> native_kernel(codegen::Target target);
-    // Where the code can be entered natively; and the rest of what such a kernel is told.
+    // These make parameters of such a kernel: where code can be entered natively, and the rest.
     Result<UploadedEntries> upload_entries(std::span<const NativePart> parts,
                                            u64 code_words) override;
     NativeParams native_params(Tier tier) const override;
@@ -387,12 +388,12 @@ public:
     // Waits until the stream is empty. A kernel that has no count of waiting lanes is not parked.
     Result<std::optional<double>> wait(const RunControl& control, DevicePointer waiting = 0,
                                        const std::function<Result<void>()>& look = {}) override;
-    // Before a launch: a request that was there before it is not missed by a short kernel, and one
-    // to an earlier launch is none to this one.
+    // Sets the stop word before a launch, so that a short kernel does not miss a request that was
+    // made before, and clears one that was for an earlier launch.
     Result<void> pass_on_stop(const RunControl& control) {
         return control.wants_stop() ? stop_.set(stop_end) : stop_.clear();
     }
-    // Returns how long so many cycles of a multiprocessor take; 0: the driver does not tell.
+    // Returns how long so many cycles of a multiprocessor take, or 0 if the driver does not say.
     double seconds_of(u64 cycles) const override {
         return clock_khz_ == 0 ? 0 : double(cycles) / (clock_khz_ * 1e3);
     }
@@ -400,13 +401,13 @@ public:
     const Driver& driver() const { return driver_; }
     Chip chip() const { return {&driver_, device_, info_.capability, assemblies_}; }
     DriverHandle context() const { return context_; }
-    // What was wrong with a kernel that has ended.
+    // Returns an Error if a kernel that has ended failed.
     Result<void> check_end(cuda::Status status, const char* what) const {
         if (std::optional<Error> failure = checks_.failure(info_.id)) return *failure;
         return check(status, what);
     }
     void count_launch() { account_.usage.launches++; }
-    // Nothing of it is of use any more (Account::is_lost).
+    // Leaves everything to the end of the process (Account::is_lost).
     void give_up() { account_.is_lost = true; }
 
 private:
@@ -414,7 +415,7 @@ private:
                                             const std::function<Result<void>()>& look,
                                             bool& has_ended);
     void abandon_launch();
-    // Of load_native.
+    // Parts of load_native().
     Result<std::vector<DevicePointer>> find_enters(DriverHandle kernel, usize pieces);
     Result<void> connect(std::span<const DriverHandle> modules);
 
@@ -454,8 +455,8 @@ private:
     const Account& account_;
 };
 
-// A machine that runs `kernel`, and its blocks of block_lanes; system memory and page memory by
-// their addresses.
+// Makes the runner of a machine that runs `kernel` in blocks of block_lanes. System memory and page
+// memory are given by their addresses.
 Result<std::unique_ptr<MachineRunner>> make_cuda_machine(CudaDevice& device, const Kernel& kernel,
                                                          DevicePointer system, DevicePointer pages);
 

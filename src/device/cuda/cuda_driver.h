@@ -78,7 +78,7 @@ inline constexpr Status out_of_memory = 2;
     F(error_name, cuGetErrorName, (Status status, const char** name))                              \
     F(error_text, cuGetErrorString, (Status status, const char** text))
 
-// Those that a driver may lack.
+// Functions that an older driver may lack.
 #define GPURUN_CUDA_NEWER_FUNCTIONS(F)           \
     F(stream_wait_value, cuStreamWaitValue32_v2, \
       (DriverHandle stream, DevicePointer at, u32 value, unsigned flags))
@@ -110,14 +110,14 @@ struct Driver {
 #undef F
     int version = 0;
 
-    // How often each function was called, by its symbol; those that were.
+    // Returns how often each function was called, by its symbol, without those that never were.
     std::map<std::string, u64> calls() const;
 
-    // An Error where `status` is one: "CUDA: what: text (CUDA_ERROR_NAME)".
+    // Returns an Error if `status` is one: "CUDA: what: text (CUDA_ERROR_NAME)".
     Result<void> check(Status status, const char* what) const;
 };
 
-// The driver, opened and initialised once; or what is missing.
+// Returns the driver, which is opened and initialised once, or an Error that says what is missing.
 Result<const Driver*> open_driver();
 
 // CUdevice_attribute

@@ -1,7 +1,7 @@
 // A resident launch on an NVIDIA GPU: one cooperative kernel on a stream of its own, a mailbox in
-// mapped host memory, and a doorbell. While the kernel runs only these driver functions are called:
-// those with which a thread sleeps until the bell's word has changed, or until the kernel's end.
-// Whatever frees memory or loads code would wait for that end.
+// mapped host memory, and a doorbell. While the kernel runs, only those driver functions are called
+// with which a thread sleeps until the bell's word has changed, or until the kernel's end. Any that
+// frees memory or loads code would wait for that end.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -14,13 +14,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// A kernel that was told to park does so in a fraction of it.
+// How long to wait for a kernel that was told to park; it takes a fraction of that.
 constexpr std::chrono::seconds patience(5);
-// Where a display's watchdog ends kernels that take several seconds.
+// How long a launch runs where a display's watchdog ends kernels that take several seconds.
 constexpr u64 watched_ns = 1'000'000'000;
 
-// What a machine and its two threads share. The threads outlive the machine where the driver does
-// not let go of them.
+// What a machine and its two threads share. The threads outlive the machine if a call of the driver
+// does not return.
 struct Signals {
     const Driver& driver;
     DriverHandle context = nullptr;
@@ -32,7 +32,7 @@ struct Signals {
     std::mutex mutex;
     std::condition_variable has_work;     // for the threads
     std::condition_variable has_changed;  // for whoever drives the machine
-    // The mutex's.
+    // Guarded by the mutex.
     u32 threads = 0;
     std::function<void()> answer;
     bool is_answering = false;  // the listener, without the mutex
@@ -49,7 +49,8 @@ struct Signals {
 
     u32 read_bell() const { return __atomic_load_n(bell, __ATOMIC_ACQUIRE); }
 
-    // Only when no kernel runs: the device does not expect another writer.
+    // Rings the bell from the host. Only while no kernel runs, since the device expects no other
+    // writer.
     void ring() { __atomic_store_n(bell, read_bell() + 1, __ATOMIC_RELEASE); }
 
     cuda::Status sleep_until_bell_is(u32 value) {
@@ -59,8 +60,8 @@ struct Signals {
         return status == 0 ? driver.event_synchronize(bell_event) : status;
     }
 
-    // The listener: sleeps on the bell when it is asked to, so that what rings while the host is
-    // awake costs nothing.
+    // Runs the listener thread, which sleeps on the bell when it is asked to. A ring while the host
+    // is awake costs nothing then.
     void listen() {
         std::unique_lock lock = begin_thread();
         for (;;) {
@@ -70,7 +71,7 @@ struct Signals {
             lock.unlock();
             cuda::Status status = 0;
             if (can_sleep) status = sleep_until_bell_is(last + 1);
-            // There is nothing to sleep on.
+            // The driver cannot sleep on the bell, so this thread polls it.
             while (!can_sleep && read_bell() == last)
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             lock.lock();
@@ -93,7 +94,8 @@ struct Signals {
             is_launched = false;
             end_status = status;
             is_ending = true;
-            // What waits for all streams, such as freeing memory, would wait for the listener's.
+            // Calls that wait for all streams, such as freeing memory, would wait for the
+            // listener's.
             if (is_asked) ring();
             if (status == 0) has_changed.wait_for(lock, patience, [&] { return !is_asked; });
             has_ended = true;
@@ -103,7 +105,8 @@ struct Signals {
     }
 
 private:
-    // To wake another thread for that would take a good part of what the bell takes.
+    // Calls the answer on this thread: waking another one for it would take about as long as the
+    // bell itself.
     void answer_bell(std::unique_lock<std::mutex>& lock) {
         is_answering = true;
         const std::function<void()> now = answer;
@@ -176,8 +179,8 @@ public:
         for (DriverHandle* event : {&s.bell_event, &s.end_event})
             TRY(check(driver_.event_create(event, blocking_sync | disable_timing),
                       "creating an event"));
-        // A driver before 11.7 cannot, another one may not. This also makes it get ready what the
-        // first such wait takes, before a kernel runs.
+        // Drivers before 11.7 cannot sleep on a word, and others may refuse. This first wait also
+        // lets the driver set up what it needs for one before a kernel runs.
         s.can_sleep = driver_.stream_wait_value && s.sleep_until_bell_is(s.read_bell()) == 0;
         threads_.emplace_back([signals = signals_] { signals->listen(); });
         threads_.emplace_back([signals = signals_] { signals->await_ends(); });
@@ -196,7 +199,7 @@ public:
         }
         PhaseTimer timer(Phase::run);
         TRY(check(driver_.context_set(s.context), "using the context"));
-        // What was written to its memory, by another stream.
+        // Another stream may still be writing the machine's memory.
         TRY(device_.synchronize("preparing the launch"));
         void* arguments[] = {&params_};
         TRY(check(driver_.launch_cooperative(kernel_.function, blocks(), 1, 1, block_lanes, 1, 1, 0,
@@ -281,7 +284,8 @@ private:
         return driver_.check(status, what);
     }
 
-    // All that can be resident at once, and no more: none waits for the end of another.
+    // Returns as many blocks as can be resident at once: with more, some would wait for the end of
+    // others.
     u32 blocks() const {
         return kernel_.blocks_per_multiprocessor * device_.info().multiprocessors;
     }
@@ -296,13 +300,13 @@ private:
         return true;
     }
 
-    // Parks a launch whose end nobody would hear of.
+    // Parks a launch whose end no thread would notice.
     void take_back() {
         const u32 stop = __atomic_exchange_n(&mailbox_->stop, stop_park, __ATOMIC_ACQ_REL);
         if (drain(stream_)) __atomic_store_n(&mailbox_->stop, stop, __ATOMIC_RELEASE);
     }
 
-    // Parks the launch and ends the threads. False: they would not.
+    // Parks the launch and ends the threads. Returns false if they do not end.
     bool end() {
         Signals& s = *signals_;
         __atomic_store_n(&mailbox_->stop, stop_park, __ATOMIC_RELEASE);
@@ -313,7 +317,7 @@ private:
         if (!has_ended || !s.has_changed.wait_for(lock, patience, [&] { return s.threads == 0; }))
             return false;
         lock.unlock();
-        // Both are empty now, as a rule: unless the driver failed to wait for one of them.
+        // Both streams are usually empty now, unless the driver failed to wait for one of them.
         if (!drain(stream_)) return false;
         s.ring();
         return drain(s.bell_stream);

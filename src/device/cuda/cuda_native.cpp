@@ -1,5 +1,6 @@
-// Machine code on NVIDIA GPUs. An image is a module of its own beside the runtime's kernels: they
-// know each other's functions by their addresses, so a kernel is assembled once for all images.
+// Loads machine code on NVIDIA GPUs. An image is a module of its own beside the runtime's kernels:
+// they know each other's functions by their addresses, so a kernel is assembled once for all
+// images.
 #include <elf.h>
 
 #include <atomic>
@@ -14,14 +15,14 @@
 namespace gpurun::device {
 namespace {
 
-// Of hardware stack a lane, for machine code that calls. The driver takes it for every lane that
+// Hardware stack of a lane, for calls in machine code. The driver allocates it for every lane that
 // could be resident.
 constexpr u32 stack_bytes = 16 << 10;
-// In machines lanes have stacks of processes there as well.
+// Lanes of machines have the stacks of their processes there as well.
 constexpr u32 machine_stack_bytes = stack_bytes + resident_stack_slots * 4;
 
-// Whether code has constants in memory beside its parameters, such as jump tables: they would be
-// looked for among those of the kernel that it is called by.
+// Returns true if code has constants in memory besides its parameters, such as jump tables. The
+// hardware would look for them among those of the kernel that calls the code.
 bool has_constants(std::span<const u8> cubin) {
     const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
     constexpr std::string_view section = ".nv.constant";
@@ -30,13 +31,13 @@ bool has_constants(std::span<const u8> cubin) {
     return false;
 }
 
-// The most that a function has of hardware stack: what leaves at its end needs the rest of the
-// reserve (kernels/runtime_nvptx.h).
+// The largest frame that a function may have on the hardware stack. Leaving machine code at the end
+// of the stack needs the rest of the reserve (kernels/runtime_nvptx.h).
 constexpr u32 most_frame_bytes = 2 << 10;
-// Nothing: it does not say.
+// Returns the largest frame of all functions, or nullopt if the cubin does not say.
 std::optional<u32> largest_frame(std::span<const u8> cubin) {
-    // Rows of the section .nv.info: a format, a name and a size; of those of format 4 so many bytes
-    // follow, here a symbol and its number of bytes.
+    // The section .nv.info has rows of a format, a name and a size. After those of format 4 follow
+    // so many bytes, here a symbol and the size of its frame.
     struct Row {
         u8 format, name;
         u16 size;
@@ -69,11 +70,11 @@ std::optional<u32> largest_frame(std::span<const u8> cubin) {
 
 using Cubins = std::vector<std::vector<u8>>;
 
-// Assembles code with no constants that would not be found.
+// Assembles code, without optimisation if it would have constants in memory otherwise.
 Result<std::vector<u8>> assemble_group(const Chip& chip,
                                        std::span<const codegen::Image::Piece> pieces,
                                        u32 max_registers, AssembleOptions options) {
-    // All of it is its name: nobody can make another that is taken for it.
+    // The whole text is part of the key, so that no other text can be mistaken for it.
     std::vector<std::string> texts;
     std::string id = "image";
     for (const codegen::Image::Piece& piece : pieces) {
@@ -122,7 +123,7 @@ Result<Cubins> assemble_image(const Chip& chip, DriverHandle context, const code
     return cubins;
 }
 
-// As rt::NativeEntry lies in the device's memory.
+// An rt::NativeEntry as it lies in the device's memory.
 struct EntryWords {
     u64 enter;
     u32 number, padding;
@@ -139,8 +140,8 @@ const RuntimeKernel& native_source(codegen::Target target, u32 capability) {
     }
 }
 
-// A kernel that calls what it does not know has as much hardware stack as the context says, and no
-// more if it needs that for itself.
+// Returns the kernel that runs images for a target, and sets the context's size of hardware stacks:
+// a kernel that calls functions it does not know has as much as the context says.
 Result<const Kernel*> CudaDevice::native_kernel(codegen::Target target) {
     constexpr int limit_stack_size = 0;
     TRY(check(driver_.context_limit(limit_stack_size, native_stack_bytes(target)),
@@ -183,7 +184,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     if (loaded) return Error{info_.id + " loads machine code as a whole"};
     TRY(check(driver_.context_set(context_), "using the context"));
     const Kernel* kernel = TRY(native_kernel(target));
-    // Of a module without functions of its own there is nothing to load.
+    // A module without functions of its own has nothing to load.
     if (image.pieces.empty())
         return std::shared_ptr<const NativeCode>(
             std::make_shared<CudaNativeCode>(driver_, account_));
@@ -191,8 +192,8 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     std::shared_ptr<CudaNativeCode> code;
     std::vector<DriverHandle> kernels;  // native_image_name of each group
     u32 registers = 0;
-    // It runs with the registers that the kernel was launched with. That has as many as it may, as
-    // a rule; and so many were meant when it was assembled beforehand.
+    // The image runs with the registers that the kernel was launched with, which is usually the
+    // limit. It was assembled beforehand for that limit.
     const RuntimeKernel& source = native_source(target, info_.capability);
     for (u32 limit : {source.registers, kernel->registers}) {
         code = std::make_shared<CudaNativeCode>(driver_, account_);
@@ -228,7 +229,7 @@ Result<std::shared_ptr<const NativeCode>> CudaDevice::load_native(const codegen:
     return std::shared_ptr<const NativeCode>(std::move(code));
 }
 
-// Addresses of the functions that enter a group's pieces, from its kernel.
+// Returns the addresses of the functions that enter a group's pieces, which its kernel writes.
 Result<std::vector<DevicePointer>> CudaDevice::find_enters(DriverHandle kernel, usize pieces) {
     std::vector<DevicePointer> enters(pieces);
     const u64 size = pieces * sizeof(DevicePointer);
@@ -241,7 +242,8 @@ Result<std::vector<DevicePointer>> CudaDevice::find_enters(DriverHandle kernel, 
     return enters;
 }
 
-// Each has the addresses of its own functions in its table, and gets those of the others.
+// Connects the modules of an image: each has the addresses of its own functions in its table, and
+// gets those of the others.
 Result<void> CudaDevice::connect(std::span<const DriverHandle> modules) {
     if (modules.size() < 2) return {};
     std::vector<DevicePointer> all, tables;
@@ -262,7 +264,7 @@ Result<void> CudaDevice::connect(std::span<const DriverHandle> modules) {
 
 Assembler CudaDevice::assembler(codegen::Target target) const {
     return [chip = chip(), target](const codegen::Image& image) {
-        // What cannot be assembled is told when it is loaded.
+        // A failure is reported when the image is loaded.
         chip.with_context([&](DriverHandle context) {
             const RuntimeKernel& source = native_source(target, chip.capability);
             assemble_beforehand(chip, source);

@@ -1,4 +1,5 @@
-// Unpacks the kernels that the binary carries. They are our own: what does not fit is a bug.
+// Unpacks the kernels that the binary carries. They come with the binary, so damaged ones are a
+// bug.
 #include "device/cuda/runtime_kernels.h"
 
 #include <cstring>

@@ -33,23 +33,23 @@ struct RuntimeKernel {
 };
 
 PackedHeader header_of(PackedBytes packed);
-// Returns what was packed.
+// Decompresses what was packed.
 std::vector<u8> unpack(PackedBytes packed);
 std::string unpack_text(PackedBytes packed);
 
-// The kernels, for compute capability 7.5 as 75, 8.0 as 80, …
+// The kernels. Compute capability 7.5 is 75, 8.0 is 80, …
 namespace kernels {
 
 // Returns false if this build left them out (GPURUN_KERNELS).
 bool are_built();
-// gpurun_burst; deep: for stacks beyond gang_stack_slots.
+// Returns gpurun_burst; the deep one is for stacks beyond gang_stack_slots.
 const RuntimeKernel& gang(u32 capability, bool is_deep, Layout layout);
-// gpurun_solo; deep: for stacks that use more than stack_window.
+// Returns gpurun_solo; the deep one is for stacks that use more than stack_window.
 const RuntimeKernel& solo(bool is_deep);
-// gpurun_burst and gpurun_solo that run machine code, which is loaded apart from them.
+// Return gpurun_burst and gpurun_solo that run machine code, which is loaded apart from them.
 const RuntimeKernel& native_gang(Layout layout);
 const RuntimeKernel& native_solo();
-// gpurun_resident.
+// Returns gpurun_resident.
 const RuntimeKernel& resident(u32 capability);
 
 }  // namespace kernels
