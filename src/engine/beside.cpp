@@ -1,4 +1,4 @@
-// Counts its threads, so that a program that ends can wait for them.
+// Starts threads and counts them, so that a program that ends can wait for them.
 #include "engine/beside.h"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace gpurun::engine {
 namespace {
 
-// Never destroyed: the threads may be the last to use it.
+// The threads that run. Never destroyed, since they may be the last to use it.
 struct Workers {
     std::mutex mutex;
     std::condition_variable changed;
@@ -28,7 +28,7 @@ Workers& workers() {
     return all;
 }
 
-// Ends: each thread compiles one piece more at the most.
+// Waits for all threads. Ends: each compiles one more piece at most.
 void await_workers() {
     Workers& all = workers();
     all.is_ending = true;
@@ -36,9 +36,10 @@ void await_workers() {
     all.changed.wait(lock, [&] { return all.count == 0; });
 }
 
-// LLVM makes static things whenever it needs them, and they go when the program ends, the newest
-// first: before any handler that was there when a thread began to compile. What is local to the
-// thread that ends the program goes earlier than all of them; that thread is the first, as a rule.
+// Lets the main thread wait for all threads when the program ends. LLVM makes static objects as it
+// needs them, and they are destroyed in reverse order, before handlers that were registered earlier
+// run. Thread-local objects of the thread that ends the program, usually the main one, are
+// destroyed before all of them, so one of these waits.
 void await_workers_at_end() {
     struct AtEnd {
         ~AtEnd() { await_workers(); }
@@ -58,8 +59,8 @@ struct WorkState {
 }  // namespace
 
 Result<void> begin_beside(std::function<void()> work) {
-    // For programs that another thread ends. Once more each time: so it comes before the end of
-    // whatever LLVM has made by then.
+    // This is for programs that another thread ends. It is registered each time, so that it runs
+    // before anything is destroyed that LLVM has made by then.
     std::atexit(await_workers);
     await_workers_at_end();
     Workers& all = workers();

@@ -1,4 +1,5 @@
-// Makes a template on the host and hands it to a device, which runs processes that begin as it is.
+// Makes a template on the host and passes it to a device, which runs processes that begin as copies
+// of it.
 #include "engine/burst.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 using wasm::ValType;
 
-// Words of a process's object heap, if the user does not say.
+// Words of a process's object heap, unless the user sets a number.
 constexpr u32 default_heap_words = 16 << 10;
 
 bool has_objects(const wasm::Module& module) {
@@ -23,7 +24,7 @@ bool has_objects(const wasm::Module& module) {
     return false;
 }
 
-// Arguments and results are kept for all processes at once, on both sides.
+// Checks that host and device can keep arguments and results of all processes.
 Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType& type,
                          u32 processes) {
     u64 words = result_first;
@@ -39,7 +40,8 @@ Result<void> check_count(const device::DeviceInfo& device, const wasm::FuncType&
                (unsigned long long)(available >> 20))};
 }
 
-// Templates are made before a device is asked for room.
+// Checks that a device has room for a module's memories. Templates are made before the device is
+// asked for it.
 Result<void> check_memories(const device::DeviceInfo& device, const wasm::Module& module) {
     u64 needed = 0;
     for (const wasm::MemoryType& memory : module.memories)
@@ -50,7 +52,7 @@ Result<void> check_memories(const device::DeviceInfo& device, const wasm::Module
                         (unsigned long long)(device.memory_free >> 20))};
 }
 
-// Up to the last byte that is not zero.
+// Reads bytes up to the last that is not zero.
 Result<std::vector<u8>> read_until_zeros(device::Space& space, u64 base, u64 size) {
     constexpr u64 piece_size = 1 << 20;
     std::vector<u8> bytes, piece;
@@ -65,7 +67,7 @@ Result<std::vector<u8>> read_until_zeros(device::Space& space, u64 base, u64 siz
     return bytes;
 }
 
-// The arguments of a process: those of all, with its number for {}, before its own.
+// Returns the arguments of a process: those of all, with its number for {}, then its own.
 std::vector<std::string> arguments_of(const Run& run, u32 process) {
     std::vector<std::string> all;
     for (const std::string& pattern : run.arguments)
@@ -88,7 +90,8 @@ Result<std::vector<u32>> argument_words(const wasm::FuncType& type, const Run& r
     return words;
 }
 
-// What processes have of their own. Empty: the device makes it, as they are all alike.
+// Returns what processes have of their own, or nothing if they are all alike: then the device makes
+// it.
 std::vector<host::ProcessInput> process_inputs(const Job& job) {
     const auto& [program, run] = job;
     std::vector<host::ProcessInput> inputs;
@@ -103,8 +106,8 @@ std::vector<host::ProcessInput> process_inputs(const Job& job) {
     return inputs;
 }
 
-// System memory for processes. Where inputs come in large numbers and untouched memory costs
-// nothing, a program that writes on and on must still not take all there is.
+// Returns the size of system memory for processes. It is limited even where untouched memory costs
+// nothing, so that a program that never stops writing does not take all memory.
 u64 arena_size(const device::DeviceInfo& device, const Many& many,
                std::span<const host::ProcessInput> inputs) {
     constexpr u64 beside = 512;  // what else is kept for an input
@@ -118,7 +121,7 @@ u64 arena_size(const device::DeviceInfo& device, const Many& many,
     return size & ~u64{0xffff};
 }
 
-// `inputs` is what it points to.
+// Returns the options of a burst's system memory, which refer to `inputs`.
 host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& job,
                                  std::span<const host::ProcessInput> inputs,
                                  const device::RunControl& control) {
@@ -136,15 +139,14 @@ host::SystemOptions burst_system(const device::DeviceInfo& device, const Job& jo
     return system;
 }
 
-// Templates are made on the CPU, whatever device the processes are for.
+// Returns the device that templates are made on: the CPU, whatever device the processes are for.
 device::Device& template_device() {
     static const std::unique_ptr<device::Device> cpu = std::move(*device::open_device("cpu"));
     return *cpu;
 }
 
 // Runs the initialisers of a template, which has no system memory: a system call ends them as a
-// fault does. Returns true if they returned, each in good time: whoever loads a program waits for
-// them.
+// fault does. Returns true if each returned within a short time, since the user waits for them.
 Result<bool> initialise(const Template& made, const wasm::Export* initialize,
                         device::RunControl control) {
     control.slice = std::chrono::seconds(5);
@@ -158,7 +160,8 @@ Result<bool> initialise(const Template& made, const wasm::Export* initialize,
     return completion.kind == Completion::Kind::returned;
 }
 
-// False: no more of them. Where it cannot be written, the others go on all the same.
+// Dumps a process. Returns false if no more are to be dumped. If the dump cannot be written, the
+// other processes go on all the same.
 Result<bool> dump_process(BurstReport::Part& part, const DumpFolder& folder,
                           device::WaitingProcess& process, u32 number) {
     if (part.dump_problem || part.dumps >= max_dumps) return false;
@@ -211,12 +214,12 @@ StoreOptions template_options(const Job& job, device::Device& device,
                               const device::RunControl& control) {
     const wasm::Module& module = *job.program.module;
     StoreOptions fitting;
-    // The runtime's functions are one, the host's another.
+    // The runtime's functions are one instance, the host's another.
     fitting.instances = module.imports.empty() ? 1 : 3;
     fitting.table_growth = 64;
     fitting.heap_words = has_objects(module) ? default_heap_words : 0;
     StoreOptions store = store_options(fitting, job, control);
-    // Reports keep their templates, and address space ends.
+    // Reports keep their templates, and address space is limited.
     store.all_memory_bytes =
         std::min(store.all_memory_bytes, memory_room(module, store.memory_bytes));
     store.bursts_on = &device;
@@ -242,7 +245,7 @@ Result<Template> make_template(const Job& job, const std::string& function,
         return {};
     };
     TRY(begin());
-    // Where fuel is limited, each process pays for its initialisers.
+    // If fuel is limited, each process has to run its initialisers itself, to pay for them.
     const bool is_tried = !wanted.fuel || !(module->start || initialize);
     if (is_tried) made.is_initialised = TRY(initialise(made, initialize, wanted.control));
     if (is_tried && !made.is_initialised) TRY(begin());
@@ -252,7 +255,7 @@ Result<Template> make_template(const Job& job, const std::string& function,
 
 namespace {
 
-// What is there of a burst that was stopped before it began.
+// Returns the report of a burst that was stopped before it began.
 BurstReport stopped_report(std::span<const Job> jobs) {
     std::vector<BurstReport::Part> parts(jobs.size());
     device::BurstOutcome outcome;
@@ -303,7 +306,7 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
     for (u32 i = 0; i < parts.size(); i++) {
         if (systems[i])
             bursts[i].serve = [&, i](device::WaitingProcess& process) {
-                // A process whose output is lost goes on, and is told so by the call that wrote it.
+                // A process whose output is lost goes on; its call that wrote returns an error.
                 auto take = [&](u32 number, int stream, std::string_view bytes) -> Result<bool> {
                     Result<void> taken = spill(i, number, stream, bytes);
                     if (!taken && !parts[i].output_problem) parts[i].output_problem = taken.error();
@@ -328,7 +331,7 @@ Result<BurstReport> run_to_end(device::Device& device, std::span<const Job> jobs
     std::vector<Store*> stores;
     for (const BurstReport::Part& part : parts) stores.push_back(part.store.get());
     device::BurstOutcome outcome = TRY(ranges.run(bursts, stores, control));
-    // What each of many changed is its own, and goes back to no directory.
+    // Files that each of many processes changed are its own, and are not written back.
     for (usize i = 0; i < parts.size(); i++) {
         if (!systems[i]) continue;
         TRY(parts[i].notes->take_from(*systems[i]));
@@ -353,7 +356,7 @@ Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
             Result<BurstReport> report = run_to_end(device, jobs, spill, control, ranges);
             if (report || !ranges.interleaves_unasked() || device.usage().launches != launches)
                 return report;
-            // A layout that nobody asked for is no reason to fail, as for want of memory.
+            // A layout that nobody asked for must not make the burst fail, e.g. for lack of memory.
             BurstRanges linear(device, jobs, true);
             return run_to_end(device, jobs, spill, control, linear);
         },

@@ -1,5 +1,5 @@
-// Many processes at once: for each job the same call in each of its processes, with arguments that
-// may name the process.
+// Runs many processes at once. Each process of a job makes the same call, with arguments that may
+// contain its number.
 #pragma once
 
 #include <memory>
@@ -17,20 +17,20 @@ namespace gpurun::engine {
 
 inline constexpr u32 max_dumps = 100;  // of a job: enough to look at, little to wait for
 
-// What the processes of a job begin as: an instance that was made on the CPU, whatever device they
-// are for. Its initialisers have run there if they need nothing from outside and end well; else
-// each process runs them.
+// The state in which the processes of a job begin: an instance that was made on the CPU, whatever
+// device they run on. Its initialisers have run there if they make no system call and end well;
+// otherwise each process runs them.
 struct Template {
     std::unique_ptr<Store> store;
     Instance* instance = nullptr;
     bool is_initialised = false;
     Extern func;  // that they call
 
-    // Returns what a thread calls that is to begin with an exported function.
+    // Returns the function that a thread calls to begin with an exported function.
     Result<Extern> entry(const wasm::Export& wanted,
                          const wasm::Export* initialize = nullptr) const;
 };
-// How the store of such a template is made for processes on that device.
+// Returns the options of a template's store for processes on that device.
 StoreOptions template_options(const Job& job, device::Device& device,
                               const device::RunControl& control);
 // Makes the template of processes that call `function`.
@@ -60,20 +60,22 @@ public:
     const device::BurstOutcome& outcome() const { return outcome_; }
     const LayoutChoice& layout_choice() const { return layout_choice_; }
 
-    // Standard output (1) and standard error (2) of a process.
+    // Returns standard output (1) or standard error (2) of a process.
     Result<std::string> stream(u32 process, int number, u32 job = 0) const;
-    // What processes noted, if nobody took it, and what found no room; null: nothing.
+    // Returns the lines that processes noted and nobody took, and how many found no room, or null
+    // if there are none.
     const Notes* notes(u32 job = 0) const;
-    // What all processes of the job left, and where the block of one is in it; 0: it has none.
+    // Return the system memory that all processes of the job left, and where the block of one is in
+    // it, or 0 if it has none.
     const SystemSnapshot* snapshot(u32 job = 0) const;
     Handle block(u32 process, u32 job = 0) const;
-    // How many were dumped, max_dumps at the most, and what kept others from it.
+    // Return how many processes were dumped, max_dumps at most, and why others were not.
     u32 dumps(u32 job = 0) const { return parts_[job].dumps; }
     const std::optional<Error>& dump_problem(u32 job = 0) const { return parts_[job].dump_problem; }
     const std::optional<Error>& output_problem(u32 job = 0) const {
         return parts_[job].output_problem;
     }
-    // The stacks that processes of the job were seen with, all together, if it was profiled.
+    // Returns all stacks that processes of the job were seen with, if it was profiled.
     std::vector<StackSample> samples(u32 job = 0) const {
         const Part& part = parts_[job];
         return part.store ? part.sampler.samples(*part.store) : std::vector<StackSample>();
@@ -88,12 +90,12 @@ private:
     LayoutChoice layout_choice_;
 };
 
-// Takes output while processes run, of those that have written more than the device holds; the rest
-// of it is in the report. An Error: it is lost.
+// Takes output of processes that have written more than the device holds, while they run; the rest
+// is in the report. Returns an Error if the output is lost.
 using TakeSpill = std::function<Result<void>(u32 job, u32 process, int stream, std::string_view)>;
 
 // Runs all jobs as one launch, under the control of the first. Processes that are stopped before
-// they begin have ended, too.
+// they begin have an ending, too.
 Result<BurstReport> run_burst(device::Device& device, std::span<const Job> jobs,
                               const TakeSpill& spill);
 

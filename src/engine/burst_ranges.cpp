@@ -1,5 +1,5 @@
-// Shares ranges out among jobs, and puts together what became of them. Between two ranges it looks
-// whether there is code for the other layout by now; other threads make that.
+// Divides ranges among jobs, and merges their results. Between two ranges it checks if there is
+// code for the other layout by now, which other threads make.
 #include "engine/burst_ranges.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using std::chrono::steady_clock;
 
 cache::Cache default_cache() { return cache::Cache(cache::Cache::default_folder()); }
 
-// Memories that threads share, or that one process may have too much of for offsets of 32 bits, are
-// always linear.
+// Returns true if a module's memories can interleave. Shared memories cannot, nor those that take
+// more than offsets of 32 bits can reach.
 bool can_interleave(const wasm::Module& module) {
     constexpr u64 all_pages = u64{1} << (32 - page_bits);
     u64 most = 0;
@@ -34,8 +34,8 @@ bool can_interleave(const wasm::Module& module) {
 
 device::Tier tier_of(const Run& run) { return run.chosen_tier(run.is_looked_at()); }
 
-// Returns true if rates of the jobs' processes say something: nothing looks at them all the time,
-// and all run by one tier from the beginning to the end.
+// Returns true if rates of the jobs' processes are meaningful: they are not traced or profiled, and
+// all run by one tier from the beginning to the end.
 bool can_measure(std::span<const Job> jobs) {
     using device::Tier;
     const Tier tier = tier_of(jobs[0].run);
@@ -47,8 +47,8 @@ bool can_measure(std::span<const Job> jobs) {
 
 bool has_memories(const Job& job) { return !job.program.module->memories.empty(); }
 
-// Names what is remembered: the modules, the device, the tier and this version of gpu-run. A hash
-// will do: the wrong layout is slow, and does no harm.
+// Returns the key of the rates in the cache: modules, device, tier and this version of gpu-run. A
+// hash of the modules is enough, since a wrong layout is only slow.
 std::string key_of(const device::Device& device, std::span<const Job> jobs, bool is_native) {
     std::string key = "layout " + device.info().name + (is_native ? " native " : " interp ") +
                       (jobs[0].run.limits.fuel ? "metered " : "") +
@@ -65,7 +65,7 @@ std::string key_of(const device::Device& device, std::span<const Job> jobs, bool
     return key;
 }
 
-// What a cache entry holds.
+// The content of a cache entry.
 struct KeptRates {
     u64 linear_processes, interleaved_processes;
     double linear_rate, interleaved_rate;
@@ -76,7 +76,7 @@ bool is_sound(u64 processes, double rate) {
     return processes == 0 || (std::isfinite(rate) && rate > 0);
 }
 
-// Gives each burst its share of the next `count` processes, by what it has `left`.
+// Gives each burst its share of the next `count` processes, in proportion to what it has `left`.
 void share_out(std::span<Burst> bursts, std::span<const u32> left, u64 all_left, u64 count) {
     u64 before = 0, given = 0;
     for (usize i = 0; i < bursts.size(); i++) {
@@ -87,7 +87,7 @@ void share_out(std::span<Burst> bursts, std::span<const u32> left, u64 all_left,
     }
 }
 
-// Adds what became of a range to what became of those before it.
+// Adds the outcome of a range to that of the ranges before it.
 void append(BurstOutcome& all, const BurstOutcome& range) {
     for (usize i = 0; i < range.parts.size(); i++) {
         std::vector<u32>& words = all.parts[i].words;
@@ -152,7 +152,8 @@ Result<BurstOutcome> BurstRanges::run(std::span<Burst> bursts, Stores stores,
     u64 ended = 0, all_left = 0;
     for (u32 count : left) all_left += count;
     looked_ = steady_clock::now();
-    // A burst too small for ranges waits for no code; but what ran for long before will again.
+    // A burst too small for ranges waits for no code, but a module that ran long before probably
+    // will again.
     add_run_time(std::chrono::duration<double>(trial_->rates().linear.seconds()));
     do {
         const LayoutTrial::Range range = trial_->next(all_left, has_both(stores));
@@ -205,13 +206,13 @@ Result<std::optional<BurstOutcome>> BurstRanges::run_range(std::span<Burst> burs
     const u64 launches = device_.usage().launches;
     Result<BurstOutcome> ran = device_.run_burst(bursts, mine);
     if (ran) return std::optional(std::move(*ran));
-    // Nobody asked for this layout: it is no reason to fail, as for want of memory.
+    // A layout that nobody asked for must not make the burst fail, e.g. for lack of memory.
     if (range.layout == Layout::linear || device_.usage().launches != launches) return ran.error();
     trial_->give_up();
     return std::optional<BurstOutcome>();
 }
 
-// Tells that the modules have run for so long, if both layouts are still wanted.
+// Adds to the time that the modules have run, if both layouts are still wanted.
 void BurstRanges::add_run_time(std::chrono::duration<double> ran) const {
     for (const Job& job : jobs_)
         if (job.program.images && is_native_ && trial_->is_open())
@@ -219,7 +220,7 @@ void BurstRanges::add_run_time(std::chrono::duration<double> ran) const {
                 std::min(ran, std::chrono::duration<double>(std::chrono::hours(1)))));
 }
 
-// Returns true if what runs from now on is measured as one tier.
+// Returns true if processes run by one tier from now on, so that a range can be measured.
 bool BurstRanges::is_measurable(Stores stores) const {
     return !is_native_ || std::ranges::all_of(stores, [](Store* store) {
         return !store->awaits_native() && !store->native_for(Layout::linear).empty();
@@ -238,9 +239,10 @@ bool BurstRanges::has_both(Stores stores) {
     return has_all;
 }
 
-// The interpreter's kernel may have to be assembled once, which takes long.
+// Returns true once the interpreter's kernel of the other layout has been assembled, which takes
+// long the first time.
 bool BurstRanges::has_kernel() {
-    constexpr std::chrono::milliseconds patience(100);  // what ends soon does not wait for it
+    constexpr std::chrono::milliseconds patience(100);  // bursts that end sooner do not start it
     if (is_assembled_) return *is_assembled_;
     std::function<void()> assemble =
         device_.kernel_assembler(device::Mode::burst, Layout::interleaved);

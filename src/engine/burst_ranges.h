@@ -1,5 +1,5 @@
-// Runs a burst in ranges of its processes where the layout of memories is to be found out: each
-// range has one layout. What was measured is remembered in the cache, for later bursts.
+// Runs a burst in ranges of its processes if the better layout of memories is not known yet: each
+// range has one layout. The cache keeps what was measured for later bursts.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace gpurun::engine {
 
-// How memories of a burst lay, and why.
+// The layout that memories of a burst had, and why.
 struct LayoutChoice {
     enum class Reason : u8 {
         asked,       // the user said so
@@ -29,11 +29,11 @@ struct LayoutChoice {
 
 class BurstRanges {
 public:
-    // All jobs of a launch have one layout; they outlive this. Nothing but a linear one is used if
-    // `is_linear`.
+    // All jobs of a launch have one layout; they outlive this object. If `is_linear`, that is the
+    // linear one.
     BurstRanges(device::Device& device, std::span<const Job> jobs, bool is_linear);
 
-    // Returns the layout that templates are made for, and whether ranges may have the other one.
+    // Returns the layout that templates are made for, and true if ranges may have the other one.
     Layout layout() const { return choice_.layout; }
     bool may_interleave() const { return trial_ && trial_->is_open(); }
     // Returns true if memories interleave though nobody asked for it.
@@ -53,7 +53,7 @@ private:
     bool has_both(Stores stores);
     bool has_kernel();
     bool is_measurable(Stores stores) const;
-    // Returns nothing if it could not begin, with a layout that nobody asked for.
+    // Runs one range. Returns nothing if it could not begin with a layout that nobody asked for.
     Result<std::optional<device::BurstOutcome>> run_range(std::span<device::Burst> bursts,
                                                           const LayoutTrial::Range& range,
                                                           Stores stores,

@@ -1,4 +1,4 @@
-// Compiles with the options that each of these wants.
+// Calls the compiler with the options for text, for the cache and for packages.
 #include "engine/compiled.h"
 
 #include "base/format.h"

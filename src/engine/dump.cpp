@@ -1,4 +1,4 @@
-// Takes a process apart, and writes and reads the pieces.
+// Reads the state of a process, writes it to files, and reads those back.
 #include "engine/dump.h"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ Result<void> write_file(const std::string& path, std::span<const u8> bytes) {
     return {};
 }
 
-// Where the module of that number is, below the folder of all dumps.
+// Returns the file name of the module of that number, below the folder of all dumps.
 std::string module_name(u32 number) {
     return number == 0 ? "/module.wasm" : format("/module.%u.wasm", number);
 }
@@ -78,7 +78,7 @@ std::string ending_text(ThreadState state, u32 trap) {
     }
 }
 
-// Pieces that are not zero; the rest is a hole.
+// Writes the pieces of a memory that are not zero; the rest of the file is a hole.
 Result<void> write_memory(const std::string& path, const ProcessSnapshot::Memory& memory,
                           device::ProcessMemory& process) {
     constexpr u64 piece = u64{1} << 20;
@@ -292,7 +292,7 @@ private:
     Dump& dump_;
 };
 
-// The number of the module that a state belongs to.
+// Returns the number of the module that a state belongs to.
 u32 module_of(std::string_view state) {
     state.remove_prefix(std::min(state.size(), state.find('\n') + 1));
     if (!state.starts_with(module_line)) return 0;

@@ -64,9 +64,9 @@ struct Dump {
     u32 process = 0;
     ProcessSnapshot state;
 };
-// Trusts nothing in it: what does not fit the module is an Error.
+// Reads a dump, and trusts nothing in it: what does not fit the module is an Error.
 Result<Dump> read_dump(const std::string& folder);
-// Bytes of a memory of it; past its end there are none.
+// Returns bytes of a memory of a dump, as far as it goes.
 Result<std::vector<u8>> read_dumped_memory(const Dump& dump, u32 memory, u64 address, u64 size);
 
 }  // namespace gpurun::engine

@@ -1,4 +1,4 @@
-// Counts where time is spent, and weighs it against what compiling and linking take.
+// Counts where time is spent, and compares it with the time that compiling and linking take.
 #include "engine/hot_code.h"
 
 #include <algorithm>
@@ -17,24 +17,25 @@ namespace {
 
 constexpr u64 microsecond = 1000, millisecond = 1'000'000;
 
-// A function is compiled once it was seen to run for an eighth of the time that this takes: what
-// compiles has a core of its own as a rule, and a program that has run for so long goes on for
-// longer as a rule.
+// A function is compiled once it was seen to run for an eighth of the time that compiling takes:
+// the compiler usually has a core of its own, and a program that has run for so long usually goes
+// on for longer.
 constexpr u64 compile_patience = 3 * millisecond, compile_patience_for_word = 20 * microsecond;
-// A piece that is there is linked once the interpreter spent as much on it as linking takes.
+// A compiled piece is linked once the interpreter has spent as much time on it as linking takes.
 constexpr u64 link_patience = millisecond, link_patience_for_byte = 4;
-// Quick code is made of so much at a time, in some hundred microseconds.
+// Words of code that become quick code at a time, which takes some hundred microseconds.
 constexpr u64 most_quick_words = 4'000;
-// What it takes to leave machine code for a function that has none, and to come back.
+// The time that it takes to leave machine code for a function that has none, and to come back.
 constexpr u64 miss_cost = microsecond;
-// Functions that are hot at the same time become one piece, in which they call each other directly.
+// The largest piece. Functions that are hot at the same time become one piece, in which they call
+// each other directly.
 constexpr u64 most_piece_words = 4'000;
-// If gpu-run is killed, no more than this is lost.
+// How often the cache is written. If gpu-run is killed, no more than this is lost.
 constexpr std::chrono::seconds between_saves(2);
 
 }  // namespace
 
-// What threads need to compile; made by the first of them.
+// What threads need to compile. The first of them makes it.
 struct HotCode::Compilation {
     const translate::Code code;
     const std::unique_ptr<const codegen::Compiler> compiler;
@@ -106,7 +107,7 @@ void HotCode::heat(u32 func, u64 time) {
         piece.heat >= link_patience + piece.image.pieces[0].object.size() * link_patience_for_byte;
 }
 
-// Makes quick code of one function, and returns those that it calls.
+// Makes quick code of one function. Returns the functions that it calls.
 Result<std::vector<u32>> HotCode::add_quick(u32 func, u32 begin, const ReadCode& read) {
     if (!quick_) quick_ = TRY(codegen::QuickCode::make(code_end_));
     std::vector<u64> words(words_of(func));
@@ -121,8 +122,8 @@ Result<std::vector<u32>> HotCode::add_quick(u32 func, u32 begin, const ReadCode&
     return callees;
 }
 
-// Makes quick code of a function and of those that it calls, with the lock held: up to so much that
-// nobody notices. What cannot be made stays interpreted.
+// Makes quick code of a function and of those that it calls, with the lock held, up to an amount
+// whose time nobody notices. Functions for which that fails stay interpreted.
 void HotCode::make_quick(u32 func, u32 begin, const ReadCode& read) {
     PhaseTimer timer(Phase::compile);
     std::vector<u32> wanted = {func};
@@ -147,7 +148,8 @@ void HotCode::take_quick() {
 
 void HotCode::saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran,
                   const ReadCode& read) {
-    // A thread that compiles may have the lock and no core to go on with: this one does not wait.
+    // This thread does not wait for the lock: a thread that compiles may have it, and no core to
+    // run on.
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
     std::optional<u32> here;
@@ -194,7 +196,7 @@ bool HotCode::take(device::Device& device, CodeOfRun& taken) {
     return true;
 }
 
-// The functions of the next piece, with the lock held: those that gain most for what they cost.
+// Chooses the functions of the next piece, with the lock held: those that gain most for their cost.
 std::vector<u32> HotCode::choose() {
     std::vector<u32> hot;
     for (u32 func = imported_; func < functions_.size(); func++) {
@@ -293,7 +295,7 @@ codegen::Image HotCode::all_there_is() const {
     return image;
 }
 
-// Keeps all pieces, if there are new ones.
+// Writes all pieces into the cache, if there are new ones.
 void HotCode::save() {
     std::lock_guard saving(saving_);
     codegen::Image image;

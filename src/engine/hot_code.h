@@ -1,7 +1,7 @@
-// Machine code of a module for the CPU, function by function: what a run is seen in becomes quick
-// code at once; threads beside the runs compile what carries their time, and the runs take over
-// what is there and worth linking. The rest stays interpreted. All that was compiled is kept in the
-// cache, whenever the runs end.
+// Makes machine code of a module for the CPU, function by function. Functions in which a run is
+// seen become quick code at once; other threads compile those that take most of the time, and runs
+// take over what is compiled and worth linking. The rest stays interpreted. The cache keeps all
+// that was compiled, whenever the runs end.
 #pragma once
 
 #include <atomic>
@@ -25,35 +25,35 @@ class HotCode : public std::enable_shared_from_this<HotCode> {
 public:
     // Writes an image into the cache.
     using Keep = std::function<void(const codegen::Image& image)>;
-    // `begun` is what was compiled before, `from` where that was found, `name` what notes call the
-    // module.
+    // `begun` is what was compiled before, `from` says where it was found, and `name` is what notes
+    // call the module.
     HotCode(std::shared_ptr<const wasm::Module> module, std::string name,
             const translate::Code& code, bool is_metered, codegen::Image begun, ImageSource from,
             Keep keep);
 
     // Reads words of the code memory that the run has, from a position on.
     using ReadCode = std::function<Result<void>(u32 position, std::span<u64> words)>;
-    // Takes down what threads did in the time `ran`, makes quick code of where they were, and
-    // begins to compile what is worth it. `begin` is where the module's code lies.
+    // Counts what threads did in the time `ran`, makes quick code of the functions that they were
+    // in, and begins to compile what is worth it. `begin` is where the module's code lies.
     void saw(const device::Activity& activity, u32 begin, std::chrono::nanoseconds ran,
              const ReadCode& read);
-    // Has everything loaded that was compiled, whether it is hot or not.
+    // Lets runs load everything that was compiled, hot or not.
     void want_all();
-    // What of the machine code a run has.
+    // The part of the machine code that a run has.
     struct CodeOfRun {
         std::vector<std::shared_ptr<const device::NativeCode>> parts;  // the new ones
         usize count = 0;                                               // of all
         u32 functions = 0;                                             // of all, less quick code
     };
-    // Loads what is worth it, unless another run has, and adds to what a run has taken before.
-    // Returns true if there is more than before.
+    // Loads what is worth it, unless another run has, and adds it to what this run has. Returns
+    // true if that is more than before.
     bool take(device::Device& device, CodeOfRun& taken);
     ~HotCode();
-    // Compiles nothing more, and keeps what there is.
+    // Stops compiling, and writes what there is into the cache.
     void give_up();
 
     u32 function_count() const { return u32(code_begins_.size()) - imported_; }
-    // What compiling took so far, and where most of the machine code is from.
+    // Return how long compiling took so far, and where most of the machine code is from.
     codegen::Image::Times seconds();
     ImageSource source();
 

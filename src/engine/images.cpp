@@ -1,5 +1,5 @@
-// Looks for an image in the file that the module came in, then in the cache; compiles what is
-// nowhere, on threads of its own (engine/beside.h).
+// Looks for an image in the file that the module came in, then in the cache. Compiles it, on
+// threads of its own (engine/beside.h), if it is in neither.
 #include "engine/images.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace gpurun::engine {
 namespace {
 
-// The whole module: nobody can make another that is taken for it.
+// Returns the key of a module's image in the cache. It has the whole module, so that no other one
+// can be mistaken for it.
 std::string cache_key(const wasm::Module& module, codegen::Target target, bool is_metered) {
     std::string key = "native " + codegen::target_key(target) + (is_metered ? " metered " : " ");
     key.append(module.bytes.begin(), module.bytes.end());
@@ -24,7 +25,7 @@ std::string cache_key(const wasm::Module& module, codegen::Target target, bool i
 
 cache::Cache default_cache() { return cache::Cache(cache::Cache::default_folder()); }
 
-// Why an image that was shipped is of no use here. Empty: it is.
+// Returns why a shipped image cannot be used here, or nothing if it can.
 std::string unfit(const ShippedImage& image) {
     if (image.key != codegen::target_key(image.target, image.cpu))
         return "it was made by another version of gpu-run";
@@ -34,9 +35,9 @@ std::string unfit(const ShippedImage& image) {
     return missing->empty() ? "" : "this CPU lacks " + *missing;
 }
 
-// How long a module is interpreted before anybody compiles it. On the CPU compiling takes from what
-// runs there: so that it is no great loss if that ends soon, it has run by then for half as long as
-// compiling may take.
+// Returns how long a module is interpreted before it is compiled. On the CPU the compiler takes
+// time from the program: so that little is lost if the program ends soon, it has run by then for
+// half as long as compiling may take.
 std::chrono::nanoseconds patience(const wasm::Module& module, codegen::Target target) {
     constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(100),
                                        for_byte = std::chrono::microseconds(80);
@@ -124,7 +125,7 @@ std::shared_ptr<const FoundImage> Images::Shared::find(codegen::Target target, b
     return add(target, is_metered, std::move(*image), ImageSource::cache);
 }
 
-// What the cache has of it, which need not be all.
+// Returns the image that the cache has, which may lack functions.
 std::optional<codegen::Image> Images::Shared::find_kept(codegen::Target target, bool is_metered,
                                                         const translate::Code& code) {
     const std::string key = cache_key(*module, target, is_metered);
@@ -164,7 +165,7 @@ bool Images::Shared::is_unwanted(const CompileJob& job) const {
     return is_given_up || job.is_unwanted || is_program_ending();
 }
 
-// Begins to make an image, with the lock held. What went wrong is in its row.
+// Begins to make an image, with the lock held. A failure is written into its row.
 void Images::begin(codegen::Target target, bool is_metered, bool is_nice,
                    device::Assembler assemble) {
     auto job = std::make_shared<CompileJob>();
@@ -205,9 +206,9 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
     Row* row = shared_->row(target, is_metered);
     if (row && row->problem) {
         shared_->rows.erase(shared_->rows.begin() + (row - shared_->rows.data()));
-        row = nullptr;  // what kept it from being made may be gone
+        row = nullptr;  // the reason for the failure may be gone
     }
-    // What was only found so far may not have been assembled yet.
+    // An image that was found, not made, may not have been assembled yet.
     if (row && row->found && !row->job && assemble) {
         auto found = row->found;
         lock.unlock();
@@ -216,7 +217,7 @@ Result<std::shared_ptr<const FoundImage>> Images::get(codegen::Target target, bo
         return is_done ? found : nullptr;
     }
     for (;;) {
-        // There is none, or another who waited for it has given it up.
+        // There is none, or another thread that waited for it has given it up.
         if (!shared_->row(target, is_metered)) begin(target, is_metered, false, assemble);
         row = shared_->row(target, is_metered);
         if (row->found && !row->job) return row->found;
@@ -266,14 +267,14 @@ std::shared_ptr<const FoundImage> Images::await(codegen::Target target, bool is_
         return nullptr;
     }
     if (begun) {
-        // What went wrong is no fault of the run, which goes on as it was.
+        // The run goes on without machine code, with a note.
         if (begun->problem && !std::exchange(begun->is_told, true))
             note(shared_->name + ": it goes on without machine code for " +
                  codegen::name_of(target) + ": " + begun->problem->to_string());
         return begun->job ? nullptr : begun->found;
     }
     if (shared_->ran < patience(*shared_->module, target)) return nullptr;
-    // What is interpreted runs on the same cores.
+    // For the host the compiler gets a lower priority: the program runs on the same cores.
     begin(target, is_metered, target == codegen::Target::host, std::move(assemble));
     return nullptr;
 }

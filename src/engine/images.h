@@ -1,5 +1,6 @@
-// The machine code of one module: shipped with it, kept in the cache, or made here, before it runs
-// or while it does. What was found or made once is there for all later runs of the module.
+// Finds or makes the machine code of one module: shipped with it, kept in the cache, or compiled
+// here, before the module runs or while it does. All later runs of the module use what was found or
+// made once.
 #pragma once
 
 #include <atomic>
@@ -33,31 +34,31 @@ public:
     ~Images();  // what is being made is given up
 
     const std::shared_ptr<const wasm::Module>& module() const { return shared_->module; }
-    // Lets runs use what was shipped with the module. Until then it is left alone, with a note:
-    // nothing checks what machine code does.
+    // Lets runs use images that were shipped with the module. Until then they are ignored, with a
+    // note, since nothing checks what machine code does.
     void allow_shipped();
-    // What is there; nothing: nobody has made it yet. `code` is the module's, with or without
+    // Returns the image, or null if there is none yet. `code` is the module's, with or without
     // charges for fuel.
     std::shared_ptr<const FoundImage> find(codegen::Target target, bool is_metered,
                                            const translate::Code& code);
-    // Finds the image, or makes it now, with what takes long of loading it on a device.
-    // Returns nothing if `control` wanted a stop before.
+    // Finds the image, or compiles it now, and does the long part of loading it on a device.
+    // Returns null if `control` wanted a stop before.
     Result<std::shared_ptr<const FoundImage>> get(codegen::Target target, bool is_metered,
                                                   const device::RunControl& control = {},
                                                   device::Assembler assemble = {});
-    // What becomes machine code as it gets hot, for the CPU.
+    // Returns the module's machine code that is made function by function, for the CPU.
     std::shared_ptr<HotCode> hot(bool is_metered, const translate::Code& code);
     // Returns what get() does, made by other threads, or null until it is there. They begin once
-    // the module has run for so long that it may be worth it; `ran` is how long it did since the
-    // last call. What find() has found is only assembled, and that at once.
+    // the module has run long enough to be worth it; `ran` is how long it did since the last call.
+    // An image that find() returns is assembled at once.
     std::shared_ptr<const FoundImage> await(codegen::Target target, bool is_metered,
                                             std::chrono::nanoseconds ran,
                                             device::Assembler assemble = {});
-    // Tells that the module has run for so long without anybody waiting for machine code.
+    // Adds to the time that the module has run, where nobody waits for machine code.
     void has_run(std::chrono::nanoseconds ran);
 
 private:
-    // What a thread is to make.
+    // An image that a thread makes.
     struct CompileJob {
         codegen::Target target;
         bool is_metered = false, is_nice = false;
@@ -73,7 +74,7 @@ private:
         bool is_told = false;             // that was said
         bool is_assembled = false;        // what takes long of loading it was done
     };
-    // What threads share that make images. It outlives this object as long as they need it.
+    // What threads that make images share with this object, which it may outlive.
     struct Shared {
         std::shared_ptr<const wasm::Module> module;
         std::string name;

@@ -1,4 +1,4 @@
-// Frames, locals and memories of a dump for people to read.
+// Writes frames, locals and memories of a dump for people to read.
 #include "engine/inspect.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ ValType type_of(SlotKind kind) {
     return ValType::ref(u32(wasm::Heap::any), true);
 }
 
-// "i32 = 42 (0x2a)"; "?" where the words are not there.
+// Returns a value as text: "i32 = 42 (0x2a)", or with "?" if its words are missing.
 std::string value_text(ValType type, std::span<const u32> words) {
     u32 count = translate::words_of(type);
     if (words.size() < count) return "?";
@@ -72,7 +72,8 @@ std::string frame_text(const wasm::Module& module, const ProcessSnapshot::Frame&
     return text;
 }
 
-// In pieces, so that a memory of gigabytes takes little of ours.
+// Reads a memory in pieces, so that one of gigabytes takes little of ours, and calls `take` with
+// each.
 template <class Take>
 Result<void> for_pieces(const Dump& dump, u32 memory, u64 address, u64 size, Take take) {
     constexpr u64 piece = u64{1} << 20;

@@ -1,5 +1,5 @@
-// Chooses how memories of a burst lie by trying both layouts on ranges of its processes. Counts and
-// compares; knows no device, no clock and no file.
+// Chooses the layout of memories of a burst by trying both on ranges of its processes. It counts
+// and compares, and uses no device, clock or file.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@ struct LayoutRate {
 
     // Returns how long they ran.
     double seconds() const { return processes == 0 ? 0 : double(processes) / per_second; }
-    // Returns true if the rate of `other` processes would compare with this one.
+    // Returns true if the rate of `other` processes can be compared with this one.
     bool is_comparable(u64 other) const {
         return processes != 0 && other <= 2 * processes && processes <= 2 * other;
     }
 };
 
-// What is known of the processes of a module on a device.
+// The rates of processes of a module on a device, as far as they are known.
 struct LayoutRates {
     LayoutRate linear, interleaved;
 
     LayoutRate& of(Layout layout) { return layout == Layout::linear ? linear : interleaved; }
-    // Returns the faster layout once both were measured. Linear unless the other wins clearly: it
-    // takes less memory, and suits processes that diverge.
+    // Returns the faster layout once both were measured: the linear one, which takes less memory
+    // and suits processes that diverge, unless the other is clearly faster.
     std::optional<Layout> faster() const {
         constexpr double least_gain = 1.05;
         if (!linear.is_comparable(interleaved.processes)) return std::nullopt;
@@ -55,8 +55,8 @@ public:
         u64 processes = 0;
         bool is_measured = false;  // its rate is to be told
     };
-    // Returns what runs next if `left` processes have not begun. `has_both`: they could run with
-    // either layout now.
+    // Returns what runs next if `left` processes have not begun. `has_both` says that they could
+    // run with either layout now.
     Range next(u64 left, bool has_both) const {
         if (const auto faster = chosen()) return {*faster, left};
         const u64 size = has_both ? trial_size(left) : 0;
@@ -64,34 +64,33 @@ public:
             const bool has_linear = rates_.linear.is_comparable(size);
             return {has_linear ? Layout::interleaved : Layout::linear, size, true};
         }
-        // A whole burst that has to be linear can be compared with a later one that has not.
+        // A whole burst that has to be linear can be compared with a later interleaved one.
         const bool is_new = left == all_ && !rates_.linear.is_comparable(left);
         return {Layout::linear, left, is_open() && is_new};
     }
-    // Tells how long a range took that was to be measured.
+    // Adds the time that a range took which was to be measured.
     void add(const Range& range, double seconds) {
         if (seconds <= 0) return;
         rates_.of(range.layout) = {range.processes, double(range.processes) / seconds};
     }
-    // Nothing is tried any more: what has not begun is linear.
+    // Ends the trial: processes that have not begun use the linear layout.
     void give_up() { is_over_ = true; }
 
-    // Returns the layout for all that has not begun, once that is known. Too few processes have
-    // warps almost to themselves, where nothing interleaves.
+    // Returns the layout for all processes that have not begun, once it is known. Few processes
+    // have warps almost to themselves, and so gain nothing by interleaving.
     std::optional<Layout> chosen() const {
         return is_over_ || all_ < least_ ? std::nullopt : rates_.faster();
     }
-    // Returns true if ranges of a burst that has begun would be tried with so many processes left.
+    // Returns true if, with so many processes left, ranges of a running burst would try layouts.
     bool wants_ranges(u64 left) const { return is_open() && splits_ && trial_size(left) != 0; }
-    // Returns true if it would be good to have both layouts, for this burst or a later one.
+    // Returns true if both layouts are worth trying, for this burst or a later one.
     bool is_open() const { return !is_over_ && all_ >= least_ && !rates_.faster(); }
     const LayoutRates& rates() const { return rates_; }
 
 private:
     static constexpr u64 worth_it = 4;  // ranges: two for the trial, and a rest that gains by it
 
-    // Returns how many processes try a layout: a range of them or, if there are no ranges, all. 0:
-    // none do.
+    // Returns how many processes try a layout: a range of them, all if there are no ranges, or 0.
     u64 trial_size(u64 left) const {
         const u64 needed = rates_.linear.is_comparable(range_) ? worth_it - 1 : worth_it;
         if (splits_) return left >= needed * range_ ? range_ : 0;

@@ -1,4 +1,4 @@
-// Linking: checks imports, makes an instance and runs its initialisers.
+// Links a module: checks its imports, makes an instance and runs its initialisers.
 #include <algorithm>
 
 #include "base/check.h"
@@ -13,7 +13,7 @@ using wasm::ValType;
 
 namespace {
 
-// "(func (param i32 i64) (result i32))"
+// Returns a function type as text: "(func (param i32 i64) (result i32))".
 std::string signature(const wasm::TypeTable& types, u32 type) {
     auto list = [&](const char* word, const std::vector<ValType>& values) {
         if (values.empty()) return std::string();
@@ -106,7 +106,7 @@ Result<Extern> Store::make_table(const wasm::Table& table, const std::vector<u32
     if (limits.min > options_.table_elements)
         return Error{format("a table of %llu elements is larger than the limit of %u",
                             (unsigned long long)limits.min, options_.table_elements)};
-    // Room to grow, but not for every table that never will.
+    // Leaves room to grow, but not too much for tables that never do.
     u64 capacity =
         std::min(max, std::max<u64>(limits.min, std::min<u64>(options_.table_elements,
                                                               limits.min + options_.table_growth)));

@@ -30,26 +30,29 @@ std::string_view as_text(const std::vector<u8>& bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Text begins with a parenthesis, a comment or space, where binary modules have a zero.
+// Returns true if a file is text: it begins with a parenthesis, a comment or space, where binary
+// modules have a zero.
 bool is_text(std::string_view start) {
     usize first = start.find_first_not_of(spaces);
     return first == start.npos || start[first] == '(' || start[first] == ';';
 }
 
-// Components have the magic number of modules. What follows is a version and a layer, of 16 bits
-// each: modules have 1 and 0, components a version that changes and 1.
+// Returns true if a file is a component. Those have the magic number of modules; then follow a
+// version and a layer, of 16 bits each: 1 and 0 for modules, a changing version and 1 for
+// components.
 bool is_component(std::string_view start) {
     constexpr std::string_view layer("\1\0", 2);
     return start.starts_with(magic) && start.substr(std::min<usize>(start.size(), 6), 2) == layer;
 }
 
-// False once the first bytes rule a module out: endless files are not read to their end.
+// Returns false if the first bytes rule a module out, so that endless files are not read to their
+// end.
 bool may_be_module(std::string_view start) {
     return start.starts_with(magic.substr(0, start.size())) || may_be_package(start) ||
            is_text(start);
 }
 
-// Where the text has the instruction that an error's offset speaks of.
+// Returns an error whose place is the line of text that its offset was assembled from.
 Error at_line(const text::Assembled& assembled, const std::string& path, const Error& error) {
     auto after = std::upper_bound(assembled.lines.begin(), assembled.lines.end(), error.offset,
                                   [](u64 offset, const auto& line) { return offset < line.first; });
@@ -61,7 +64,7 @@ Error at_line(const text::Assembled& assembled, const std::string& path, const E
 
 using Predicate = bool (*)(std::string_view start);
 
-// Reads until the end, or until `is_wanted` says no to what has been read so far: then that.
+// Reads a file to its end, or until `is_wanted` returns false for what has been read so far.
 Result<std::vector<u8>> read_while(int file, const std::string& path, Predicate is_wanted) {
     constexpr usize chunk = 1 << 16, most = usize{wasm::max_module_bytes} + 1;
     struct stat info;

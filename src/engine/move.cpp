@@ -1,4 +1,4 @@
-// Moves a process to another space, on whatever device that is.
+// Moves a process to another space, on any device.
 #include <algorithm>
 
 #include "engine/store.h"
@@ -6,7 +6,8 @@
 namespace gpurun::engine {
 namespace {
 
-// Copies [begin, end) in pieces, and leaves out the pieces that are zero: as the copy is.
+// Copies [begin, end) in pieces. Pieces that are all zero are left out, since the new space is
+// zero.
 template <class T, class Read, class Write>
 Result<void> copy_range(u64 begin, u64 end, Read read, Write write) {
     constexpr u64 piece = (u64{1} << 20) / sizeof(T);

@@ -1,4 +1,4 @@
-// Suggestions for names that are not there.
+// Suggests names for those that do not exist.
 #include "engine/names.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Names that people type: quoted for messages, and what was meant where there is no such name.
+// Handles names that people type: quotes them for messages, and suggests one that was meant.
 #pragma once
 
 #include <span>
@@ -10,17 +10,18 @@
 
 namespace gpurun::engine {
 
-// "fac", with escapes for what would harm a terminal.
+// Returns a name in quotes, with escapes for control characters: "fac".
 std::string quoted(std::string_view name);
 
-// "; did you mean \"fac\"?", or "; there are \"fac\", \"fib\"", or nothing.
+// Returns the end of a message about an unknown name: "; did you mean \"fac\"?", or
+// "; there are \"fac\", \"fib\"", or nothing.
 std::string suggest(std::string_view name, std::span<const std::string> known);
 
-// The exported function of that name. The Error says what there is instead.
+// Returns the exported function of that name, or an Error that says what there is instead.
 Result<const wasm::Export*> find_function_export(const wasm::Module& module, std::string_view name);
 
-// Returns the exported function that has to be called before `function`, or null: libraries have an
-// initialiser, programs have none.
+// Returns the exported function that has to be called before `function`, or null if there is none:
+// libraries have an initialiser, programs do not.
 Result<const wasm::Export*> find_initialize(const wasm::Module& module, std::string_view function);
 
 }  // namespace gpurun::engine

@@ -1,4 +1,4 @@
-// The listing of functions; objdump_headers.cpp has what stands before them.
+// Lists functions. objdump_headers.cpp lists what comes before them.
 #include "engine/objdump.h"
 
 #include <algorithm>
@@ -87,8 +87,8 @@ public:
     bool is_wanted() const { return is_wanted_; }
 
 private:
-    // Lines come in the order of positions and, as translation goes front to back, in the order
-    // of wasm offsets too.
+    // Lists instructions with their code. Lines are in the order of positions and, since
+    // translation goes front to back, in the order of wasm offsets too.
     void instructions(u32 func, wasm::BodyPrinter& body, const FunctionCode& code) {
         u32 position = 0;
         if (!code.words.empty()) code_line(code, position);  // enter

@@ -1,5 +1,5 @@
-// What is in a module, as text: its sections and declarations, and its functions with their wasm
-// and the interpreter's code, each piece of code below the instruction that it comes from.
+// Shows a module as text: its sections and declarations, and its functions with their wasm and the
+// interpreter's code, each piece of code below the instruction that it comes from.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ struct ObjdumpOptions {
     std::string function;  // only this one, by index or name; empty: all, and the headers
 };
 
-// Takes the next piece of the text; false: nobody wants more.
+// Takes the next piece of the text. Returns false if no more is wanted.
 using TextSink = std::function<bool(std::string_view)>;
 
-// Fails where there is no such function.
+// Writes the text of a module. Returns an Error if there is no such function.
 Result<void> objdump(const wasm::Module& module, const ObjdumpOptions& options,
                      const TextSink& sink);
 

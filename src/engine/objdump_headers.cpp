@@ -1,4 +1,4 @@
-// Sections, declarations and segments, a table each.
+// Lists sections, declarations and segments, in a table each.
 #include "engine/objdump_headers.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ public:
     }
 
 private:
-    // A number in a column.
+    // Writes a number in a column.
     void column(u64 number, usize width) { right(std::to_string(number), width); }
     void hex_column(u64 number, usize width) {
         std::string text;
@@ -233,7 +233,7 @@ private:
         out_ += "\n\n";
     }
 
-    // "active in table 0 at i32.const 1, "
+    // Writes the mode of a segment: "active in table 0 at i32.const 1, ".
     void mode(wasm::SegmentMode mode, const char* space, u32 index, wasm::ConstExpr offset) {
         if (mode == wasm::SegmentMode::passive) out_ += "passive, ";
         if (mode == wasm::SegmentMode::declarative) out_ += "declarative, ";

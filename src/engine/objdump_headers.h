@@ -1,4 +1,4 @@
-// Everything of a module but its functions' bodies. Private to objdump.
+// Shows everything of a module but its functions' bodies. Private to objdump.
 #pragma once
 
 #include <string>

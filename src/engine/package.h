@@ -1,6 +1,6 @@
-// .gpu files: a module with images of it, to ship. What is wrong with a file's form is found, what
-// its machine code does is not: whoever lets that run (Images::allow_shipped) trusts it like an
-// executable.
+// Reads and writes .gpu files: a module with images of it, to ship. Reading checks a file's form,
+// but not what its machine code does: who lets that run (Images::allow_shipped) trusts the file
+// like an executable.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ struct Package {
     std::vector<ShippedImage> images;
 };
 
-// Told by the first bytes, as many as there are.
+// Returns true if the first bytes, as many as there are, may be those of a package.
 bool may_be_package(std::string_view start);
 std::vector<u8> to_bytes(const Package& package);
 Result<Package> package_from_bytes(std::span<const u8> bytes);

@@ -23,7 +23,7 @@ Result<std::vector<u32>> Store::stack_positions(device::ProcessMemory& memory, u
     u32 thread[thread_words];
     TRY(memory.read_words(current_.at, thread));
     std::vector<u32> positions{thread[thread_pc]};
-    // In one piece: on a GPU it is the number of copies that takes time.
+    // The stack is read in one piece: on a GPU the time depends on the number of copies.
     const u32 end = thread[thread_stack_end], begin = std::min(thread[thread_rp], end);
     std::vector<u32> records(std::min<usize>(end - begin, most * record_words));
     TRY(memory.read_words(begin, records));

@@ -1,4 +1,4 @@
-// Where processes spend their time: stacks, looked at whenever a slice of time is over.
+// Finds where processes spend their time: looks at their stacks whenever a slice of time is over.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@ struct StackSample {
 
 class Sampler {
 public:
-    // Looks at the stack of a process that stands still: the store's own, or one of a burst that
-    // was made there. It counts `times`, for others that are not looked at.
+    // Counts the stack of a process that stands still: the store's own, or one of a burst that was
+    // made there. It counts `times`, for others that are not looked at.
     Result<void> look(Store& store, device::ProcessMemory& process, u64 times = 1);
-    // What was seen, with names.
+    // Returns the stacks that were seen, with names of functions.
     std::vector<StackSample> samples(Store& store) const;
 
 private:

@@ -40,7 +40,7 @@ private:
     Handle block_;
 };
 
-// What leaves a state to look at.
+// Returns true if a call ended by a fault, whose state can be dumped.
 bool is_fault(const Completion& completion) {
     switch (completion.kind) {
         case Completion::Kind::returned:
@@ -62,11 +62,11 @@ public:
           control_(control),
           notes_(run, held_records, false) {}
 
-    // Goes on with the thread until it ends or is stopped.
+    // Runs the thread until it ends or is stopped.
     Result<ThreadState> run() {
         RunControl control = control_;
         for (;;) {
-            // Short slices at first, so that a prompt shows at once; longer ones cost less.
+            // Slices are short at first, so that a prompt shows at once; longer ones cost less.
             control.slice = std::min(control.slice + std::chrono::milliseconds(2),
                                      std::chrono::microseconds(20'000));
             if (run_.is_profiled) control.slice = sampling_slice;
@@ -116,7 +116,7 @@ private:
         });
     }
 
-    // How far ahead a time of the process's monotonic clock is.
+    // Returns when a time of the process's monotonic clock comes, on the host's clock.
     std::optional<steady_clock::time_point> when(u64 deadline) {
         if (deadline == no_deadline) return std::nullopt;
         u64 now = u64(std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count());
@@ -178,7 +178,7 @@ private:
     Sampler sampler_;
 };
 
-// Where its streams lead. Output that nobody takes goes to `kept`.
+// Returns where the streams of a run lead. Output that nobody takes goes to `kept`.
 host::Streams streams_of(const Run& run, std::string* kept) {
     host::Streams streams;
     if (run.streams.are_inherited) streams = host::console();
@@ -196,8 +196,8 @@ host::Streams streams_of(const Run& run, std::string* kept) {
     return streams;
 }
 
-// Runs what the process consists of, call after call: initialisers, then the function that was
-// asked for.
+// Runs the calls of a process one after another: initialisers, then the function that was asked
+// for.
 Result<void> run_calls(Store& store, Runner& runner, const Instance& instance,
                        const std::string& function, std::span<const Value> arguments,
                        ProgramEnding& ending) {

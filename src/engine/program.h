@@ -1,4 +1,4 @@
-// A process alone, with streams that are live.
+// Runs a process alone, with live streams.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Boot, messages and the thread that handles them. (Programs: resident_programs.cpp.)
+// Boots a machine, sends and takes messages, and runs the thread that handles them.
+// (resident_programs.cpp has programs.)
 #include "engine/resident.h"
 
 #include <sys/resource.h>
@@ -27,7 +28,7 @@ constexpr std::chrono::milliseconds park_patience(5000);  // then the machine is
 
 u64 align(u64 at, u64 to) { return (at + to - 1) / to * to; }
 
-// Of this program, in user and system mode.
+// Returns the time that this program has used, in user and system mode.
 double cpu_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -43,7 +44,7 @@ u64 arena_bytes(const device::DeviceInfo& device) {
     return std::clamp(device.memory_free / 8, least, most) & ~(table_alignment - 1);
 }
 
-// Strings with a NUL after each.
+// Returns the strings with a NUL after each.
 Result<std::string> joined(const std::vector<std::string>& strings, const char* what) {
     std::string all;
     for (const std::string& text : strings) {
@@ -66,7 +67,7 @@ Result<std::unique_ptr<Resident>> Resident::make(device::Device& device, const R
     return made;
 }
 
-// Tables behind the base, as MachineHeader has them.
+// Places the machine's tables behind the base. Returns the header that says where they are.
 Result<MachineHeader> Resident::lay_out_tables(const device::MachineShape& shape,
                                                SystemHeader& system) {
     const device::DeviceInfo& info = device_.info();
@@ -108,7 +109,7 @@ Result<void> Resident::make_pages() {
     constexpr u64 slack = u64{64} << 20;  // what allocations are rounded up by
     const u64 used = system_->memory().size() + slack;
     const u64 left = info.memory_free - std::min(info.memory_free, used);
-    // Half of what is left, so that others find some too.
+    // Takes half of the rest, so that others find some too.
     u64 bytes = info.reserves_lazily ? info.memory_total : left / 2;
     if (run_.machine.memory_bytes) bytes = run_.machine.memory_bytes;
     bytes &= ~(table_alignment - 1);
@@ -125,7 +126,7 @@ Result<void> Resident::make_pages() {
 }
 
 Result<void> Resident::boot() {
-    // First of all: what memory there is depends on it.
+    // This comes first, since the free memory depends on it.
     const device::MachineShape shape = TRY(device_.machine_shape());
     const u32 share = run_.machine.share;
     if (share == 0 || share > 100)
@@ -136,7 +137,8 @@ Result<void> Resident::boot() {
     const u32 terminals = run_.streams.terminals(wanted.input != nullptr);
     wanted.environment = {};  // is each process's own, as is its input
     wanted.input = nullptr;
-    // A block of a cold file costs a message there and back.
+    // Larger files are loaded at the start too: a block of a cold file costs a message there and
+    // back.
     wanted.warm_file = u64{16} << 20;
     wanted.warm_bytes = device_.info().capability != 0 ? u64{1} << 30 : u64{64} << 20;
     wanted.keeps_files =
@@ -157,18 +159,19 @@ Result<void> Resident::boot() {
     mailbox_.emplace(machine_->mailbox());
     mailbox_->set_share(share);
     machine_->set_spin(run_.machine.spin);
-    // What goes wrong with it stays, for the pump.
+    // A failure is kept for the pump.
     machine_->set_answer([this] { (void)guarded([&] { return take_messages(); }); });
     booted_ = steady_clock::now();
     cpu_at_boot_ = cpu_seconds();
     return {};
 }
 
-// With the first message: what programs need of the device before has been loaded by then.
+// Launches the machine, with the first message: what programs need to have loaded before is loaded
+// by then.
 Result<void> Resident::begin() {
     if (is_begun_) return {};
     if (is_stopping_) return Error{"the machine was stopped"};
-    // The thread first: a machine that is launched has one.
+    // The thread is started first: a machine that is launched has one.
     launch_ = unlaunched;
     thread_ = TRY(start_thread("for the machine's messages", [this] {
         launch_.wait(unlaunched);
@@ -187,7 +190,7 @@ Result<void> Resident::begin() {
 }
 
 Resident::~Resident() {
-    (void)guarded([&] { return stop(); });  // whoever wants to know has called it
+    (void)guarded([&] { return stop(); });  // who wants to know of a failure has called stop()
 }
 
 Result<void> Resident::stop() {
@@ -212,9 +215,9 @@ Result<void> Resident::stop() {
         is_gone_ = true;
         if (mailbox_) last_stats_ = mailbox_->stats();
     }
-    // Whoever loads programs has seen it by then, or will.
+    // Threads that load programs have seen the stop by then, or will.
     std::lock_guard turn(loading_);
-    // Files are written back however it ended, unless something still runs there.
+    // Files are written back however the machine ended, unless something still runs there.
     Result<bool> is_parked = guarded([&] { return await_park(); });
     machine_.reset();
     Result<void> written;
@@ -258,7 +261,7 @@ Result<bool> Resident::await_park() {
     }
 }
 
-// The device's memory is the host's to read now.
+// Writes back changed files. The machine is parked, so the host can read its memory.
 Result<void> Resident::write_back() {
     const Handle block = TRY(read_header()).kept_files;
     if (block == 0) return {};
@@ -275,7 +278,7 @@ Result<bool> Resident::send(const Outgoing& message) {
     return mailbox_->send(message.kind, message.head, body);
 }
 
-// At once if there is room and nothing waits; else the thread sends it later.
+// Sends a message at once if there is room and no other waits; otherwise the thread sends it later.
 Result<void> Resident::post(Outgoing message) {
     {
         std::lock_guard lock(sending_);
@@ -306,7 +309,7 @@ std::string Resident::name_of(u32 program) {
 Result<u32> Resident::spawn(u32 program, const Run& run, const Ends& streams) {
     Result<u32> request = guarded([&] { return ask_for(program, run, streams); });
     if (request) return request;
-    // Nobody will have these.
+    // The process was not started, so nobody will use these streams.
     std::lock_guard lock(mutex_);
     for (std::optional<u32> number : streams)
         if (number && *number < streams_.size() && streams_[*number]->use == Use::once)
@@ -346,7 +349,7 @@ Result<u32> Resident::ask_for(u32 program, const Run& run, const Ends& ends) {
             if (!ends[i]) continue;
             if (*ends[i] >= streams_.size())
                 return Error{format("there is no stream of number %u", *ends[i])};
-            // Of one that has ended, or that nobody reads, the process has nothing.
+            // The process does not get a stream that has ended or that nobody reads.
             if (streams_[*ends[i]]->is_closed) continue;
             request.streams[i] = *ends[i] + 1;
             streams.push_back(*ends[i]);
@@ -400,8 +403,8 @@ void Resident::fail(Error error) noexcept {
     changed_.notify_all();
 }
 
-// Has it parked until resume(). If it was never launched it is not until what is returned goes:
-// nobody can send anything.
+// Parks the machine until resume(). If it was never launched, it is not launched either until the
+// lock that is returned is released, since nobody can send anything.
 Result<std::unique_lock<std::mutex>> Resident::pause() {
     std::unique_lock unlaunched(sending_);
     if (!is_begun_) return unlaunched;
@@ -452,7 +455,8 @@ void Resident::pump() {
     }
 }
 
-// Where it parked by itself, or for a while, it is launched again.
+// Launches a machine again that has parked by itself, or for a while. Returns false if it has
+// ended.
 Result<bool> Resident::goes_on() {
     if (!TRY(machine_->has_parked())) return true;
     TRY(take_messages());  // its last ones
@@ -471,8 +475,8 @@ Result<bool> Resident::goes_on() {
         look_at_stopped();
         return false;
     }
-    // The machine may have parked for what was done just now. Whoever wants it to stay parked has
-    // said so.
+    // The machine may have parked for what was done just now. If it is to stay parked, another flag
+    // says so.
     mailbox_->set_stop(stop_none);
     if (wants_pause_ || is_stopping_) mailbox_->set_stop(stop_park);
     launches_++;
@@ -490,7 +494,7 @@ Result<void> Resident::take_messages() {
         }
     };
     if (taking_failed_) return *taking_failed_;
-    // Whatever it is, a message was lost by it.
+    // After any failure a message may be lost, so it is final.
     Result<void> taken = guarded(take_all);
     if (taken) return taken;
     taking_failed_ = std::move(taken).error();
@@ -523,7 +527,7 @@ Result<void> Resident::handle(const host::Message& message) {
             if (!request) return host::damaged_mailbox("a request that there is not");
             for (u32 number : request.mapped()) {
                 Stream& stream = *streams_[number];
-                // From now on there is something at the device's end.
+                // From now on a process has the stream.
                 stream.is_begun |= answer.error == 0;
                 if (answer.error != 0 && stream.use == Use::once) TRY(close(number, stream));
             }
@@ -579,7 +583,7 @@ Result<void> Resident::handle(const host::Message& message) {
     return {};
 }
 
-// Returns what is at positions of a program's code. The mutex is locked.
+// Returns the frames that positions of a program's code belong to. The mutex is locked.
 std::vector<Frame> Resident::frames_of(const LoadedProgram& program,
                                        const std::vector<u32>& positions) {
     std::vector<Frame> frames;
@@ -589,7 +593,8 @@ std::vector<Frame> Resident::frames_of(const LoadedProgram& program,
     return frames;
 }
 
-// A child's fault is told like that of a process that the host started; its parent may not ask.
+// Handles a record of a process. A child's fault is shown like that of a process that the host
+// started, since its parent may not ask for it.
 Result<void> Resident::handle_record(const DebugRecord& record) {
     if (record.kind != DebugKind::ended) {
         if (run_.take_line) run_.take_line(to_string(record));
@@ -631,7 +636,8 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
     return {};
 }
 
-// Numbers of the device are checked before they are followed, in the host's own copy of the base.
+// Sends a block of a cold file. Numbers come from the device, so they are checked in the host's own
+// copy of the base before they are used.
 Result<void> Resident::send_block(const BlockRequest& wanted) {
     BlockAnswer answer{};
     answer.task = wanted.task;
@@ -651,8 +657,8 @@ Result<void> Resident::send_block(const BlockRequest& wanted) {
                  0, file_block});
 }
 
-// Writes files through for tasks that wait for it. The machine is parked, so its memory is the
-// host's to read.
+// Writes files through for tasks that wait for it. The machine is parked, so the host can read its
+// memory.
 Result<void> Resident::sync_files() {
     std::vector<BlockRequest> wanted;
     {

@@ -1,7 +1,7 @@
-// A resident machine from the host's side: boots it, brings it programs, asks it for processes and
-// moves the bytes of their streams. One thread sleeps until the machine has something to say;
-// nothing here looks into the machine's memory while it runs. For what has to be seen there the
-// machine parks: files that are synced, processes that a fault ended, stacks for the profile.
+// Runs a resident machine from the host: boots it, sends it programs, starts processes and moves
+// the bytes of their streams. One thread sleeps until the machine sends a message. Nothing here
+// reads the machine's memory while it runs: the machine parks for files that are synced, for
+// processes that a fault ended, and for stacks that are profiled.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 
 namespace gpurun::engine {
 
-// How a process ended that the host asked for.
+// How a process ended that the host had started.
 struct ProcessEnding {
     u32 request = 0;
     std::optional<wasi::Errno> refusal;  // it never began; then the rest is not there
@@ -44,7 +44,7 @@ struct ProcessEnding {
     u64 started = 0, ended = 0, time_used = 0;  // ns of the device's clock; on lanes
 };
 
-// What became of Run::dump.
+// How many states Run::dump has written.
 struct DumpReport {
     u32 written = 0;               // max_dumps at the most
     u64 faults = 0;                // processes that a fault ended, as far as the host was told
@@ -61,62 +61,64 @@ struct ResidentStats {
 class Resident {
 public:
     using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-    // How long there is a stream: as long as the machine, or until the process that is spawned with
+    // How long a stream exists: as long as the machine, or until the process that is spawned with
     // it and all that inherited it have closed it.
     enum class Use { always, once };
 
-    // The numbers of a process's standard streams, of open_input and open_output.
+    // The numbers of a process's standard streams, which open_input() and open_output() returned.
     using Ends = std::array<std::optional<u32>, 3>;
 
-    // Boots it, with what is of machines in a run; files and seed are those of all processes. What
-    // the first process changes in writable directories is written back, unless the run is of many.
-    // The device outlives it and is used for nothing else meanwhile.
+    // Boots a machine with the machine's options of a run; its files and seed are those of all
+    // processes. What the first process changes in writable directories is written back, unless the
+    // run is of many. The device outlives the machine and is used for nothing else meanwhile.
     static Result<std::unique_ptr<Resident>> make(device::Device& device, const Run& run);
     Resident(const Resident&) = delete;
     Resident& operator=(const Resident&) = delete;
     ~Resident();
 
-    // Brings programs, with their limits, tiers and who may stop that. Returns their numbers here;
-    // there they go by their names. Any thread, as all below.
-    // Where machine code cannot be loaded beside a kernel that runs, the machine parks meanwhile,
-    // once for all of them and for those that other threads bring at that time. An Error: some of
-    // them may be there.
+    // Loads programs, each with its limits and tier, under the control of its run. Returns their
+    // numbers here; on the machine they go by their names. Any thread may call this and all that
+    // follows. Where machine code cannot be loaded beside a running kernel, the machine parks
+    // meanwhile, once for all of them and for those that other threads load at that time. After an
+    // Error some of them may be loaded.
     Result<std::vector<u32>> load(std::span<const Job> programs);
     Result<u32> load(const Job& program);
     std::string name_of(u32 program);  // empty: there is none of that number
-    // Asks for a process of a program, with the arguments, environment, priority and fuel of a run:
-    // less fuel than the program's, or another if that has some. Returns a number that comes back
-    // in its ending.
+    // Starts a process of a program, with the arguments, environment, priority and fuel of a run.
+    // That fuel may be less than the program's, or another amount if the program has some. Returns
+    // the number that its ending will have.
     Result<u32> spawn(u32 program, const Run& run, const Ends& streams = {});
-    // Ends a process, if the signal does that; 0: all there are.
+    // Sends a signal to a process, or to all if `pid` is 0. Some signals end it.
     Result<void> kill(u32 pid, u32 signal);
-    // The process of a request, once it has begun and until its ending was taken.
+    // Returns the pid of the process that a request started, from its beginning until its ending is
+    // taken.
     std::optional<u32> pid_of(u32 request);
-    // There and back.
+    // Returns how long a message takes to the machine and back.
     Result<std::chrono::nanoseconds> ping();
 
-    // A stream that processes write to. `write` is called by threads of the machine, one at a time;
-    // false: nobody reads it any more, and it is not called again.
+    // Opens a stream that processes write to. Threads of this object call `write`, one at a time.
+    // If it returns false nobody reads the stream any more, and it is not called again.
     Result<u32> open_output(std::function<Result<bool>(std::string_view bytes)> write, Use use);
-    // One that they read: these bytes; or what `read` brings, called by a thread of its own ahead
-    // of what is read, as host::Streams has it.
+    // Open a stream that processes read: these bytes, or what `read` returns, which is as in
+    // host::Streams. A thread of its own calls it, ahead of the processes.
     Result<u32> open_input(std::vector<u8> bytes, Use use);
     Result<u32> open_input(decltype(host::Streams::read) read, Use use);
 
-    // The next ending that nobody has taken yet. Nothing: `deadline` came first, or `stop`.
+    // Waits for the next ending that nobody has taken yet. Returns nullopt if `deadline` or `stop`
+    // came first.
     Result<std::optional<ProcessEnding>> next_ending(Deadline deadline,
                                                      const std::atomic<bool>* stop = nullptr);
-    // Whether no process is left; all they wrote has come then. False: `deadline` came first, or
-    // `stop`.
+    // Waits until no process is left and all their output has come. Returns false if `deadline` or
+    // `stop` came first.
     Result<bool> wait_idle(Deadline deadline, const std::atomic<bool>* stop = nullptr);
 
     ResidentStats stats();
     DumpReport dumps();
-    // The stacks that processes were seen with so far, all together. If there are several programs
-    // their names are the outermost functions.
+    // Returns all stacks that processes were seen with so far. If there are several programs, their
+    // names are the outermost functions.
     std::vector<StackSample> samples();
-    // Parks it, whatever it does, and writes back what the first process and those that share its
-    // files changed. Then only what was taken from it is left.
+    // Parks the machine, whatever it does, and writes back what the first process and those that
+    // share its files changed. Afterwards only endings and samples can be asked for.
     Result<void> stop();
 
 private:
@@ -135,7 +137,7 @@ private:
         bool is_answered = false;
         u32 error = 0;  // Errno
     };
-    // One that is being brought.
+    // A program that is being loaded.
     struct Loading {
         Job wanted;
         device::RunControl control;  // who may stop it
@@ -146,9 +148,9 @@ private:
         u64 size = 0;                                    // of what is sent
     };
     struct Stream {
-        // Output:
+        // For output:
         std::function<Result<bool>(std::string_view bytes)> write;
-        // Input: what is there yet to be sent, and how much went and was read.
+        // For input: bytes that are still to be sent, and how many were sent and were read.
         std::deque<std::vector<u8>> waiting;
         u64 front_used = 0;  // of the first
         u64 waiting_bytes = 0, sent = 0, taken = 0;
@@ -158,7 +160,7 @@ private:
         bool is_closed = false;   // the host's end
         bool has_reader = false;  // a thread that calls `read` for it
     };
-    // A thread that brings input, as long as its stream is open and `read` has more.
+    // A thread that reads input, as long as its stream is open and `read` has more.
     struct Reader {
         std::thread thread;
         std::shared_ptr<Stream> stream;
@@ -198,7 +200,7 @@ private:
     Result<void> send_block(const BlockRequest& wanted);
     Result<void> sync_files();
     Result<MachineHeader> read_header();
-    // A task of the machine while it is parked.
+    // A task of the machine, as seen while that is parked.
     struct SeenTask {
         TaskEntry task;
         ProcessEntry process;
@@ -225,7 +227,8 @@ private:
     void add_stopped();
     Result<bool> await_park();
     Result<void> write_back();
-    // `ready` is asked with the lock held. An Error: the machine is gone.
+    // Waits until `ready` returns true, which is called with the lock held. Returns an Error if the
+    // machine is gone.
     template <class Ready>
     Result<bool> wait_for(Deadline deadline, const std::atomic<bool>* stop, Ready ready);
 
@@ -237,7 +240,7 @@ private:
     std::unique_ptr<device::MachineRunner> machine_;
     std::optional<host::MailboxEnd> mailbox_;
     std::thread thread_;
-    // The thread's.
+    // Used by the machine's thread alone.
     std::optional<DumpFolder> dump_folder_;
     bool is_looking_ = false;  // the machine parks, or is parked, for the profile
     std::chrono::steady_clock::time_point look_began_, next_look_;
@@ -248,12 +251,12 @@ private:
     std::chrono::steady_clock::time_point booted_;
     double cpu_at_boot_ = 0;
 
-    // Whoever takes messages handles them, so that they stay in their order.
+    // Held while messages are taken and handled, so that they stay in order.
     std::mutex taking_;
     std::optional<Error> taking_failed_;       // there will be no more
     std::vector<BlockRequest> syncs_, shown_;  // for when it has parked
 
-    // Its own: who sends. What waits for room goes before what comes later.
+    // Held while messages are sent. Those that wait for room go before later ones.
     std::mutex sending_;
     std::deque<Outgoing> unsent_;
     std::atomic<bool> has_unsent_ = false;
@@ -261,7 +264,7 @@ private:
     bool is_gone_ = false;   // nobody is there to send to
     std::optional<MachineStats> last_stats_;
 
-    // The rest.
+    // Guards all that follows.
     std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Error> failure_;

@@ -1,6 +1,5 @@
-// What the host sees of a machine that is parked: the state of processes that a fault ended, which
-// becomes a dump, the stacks of those that ran, which become the profile, and where those were that
-// a stop ends.
+// Looks at a machine that is parked: dumps processes that a fault ended, samples stacks of those
+// that ran, and finds where those were that a stop ends.
 #include <algorithm>
 #include <cstddef>
 #include <ranges>
@@ -14,12 +13,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// To park and to be launched again takes about a millisecond.
+// How often stacks are sampled. Parking and launching again takes about a millisecond.
 constexpr std::chrono::milliseconds look_every(10);
 
 Error damaged(const char* what) { return {format("the machine's memory is damaged: %s", what)}; }
 
-// Reads within a memory whatever the numbers are: the machine wrote them.
+// Reads a memory, or returns an Error if the range is not in it. The machine wrote the numbers.
 Result<void> read_checked(device::SystemMemory& memory, u64 offset, std::span<u8> bytes,
                           const char* what) {
     if (bytes.size() > memory.size() || offset > memory.size() - bytes.size()) return damaged(what);
@@ -74,8 +73,7 @@ Result<Resident::SeenTask> Resident::read_task(const MachineHeader& header, u32 
 
 // ---- dumps -------------------------------------------------------------------------
 
-// Writes the state of the process that a task shows. What keeps it from that is a problem of the
-// dumps, and of nothing else.
+// Dumps the process of a task. A failure is reported with the dumps, and nothing else fails.
 void Resident::dump(const MachineHeader& header, u32 index) {
     {
         std::lock_guard lock(mutex_);
@@ -100,7 +98,7 @@ void Resident::dump(const MachineHeader& header, u32 index) {
         dumps_.problem = std::move(written).error();
 }
 
-// Looks at the processes that wait for that, and lets them go.
+// Dumps the processes that wait for it, and lets them end.
 Result<void> Resident::look_at_faults() {
     std::vector<BlockRequest> shown;
     {
@@ -125,7 +123,7 @@ Result<void> Resident::look_at_faults() {
                             system.machine + offsetof(MachineHeader, shows_faults), 0);
 }
 
-// Looks at the processes whose requests the machine did not send any more before it was stopped.
+// Dumps the processes whose requests the machine could not send before it was stopped.
 void Resident::look_at_last_faults() {
     if (!dump_folder_) return;
     Result<void> looked = guarded([&]() -> Result<void> {
@@ -153,7 +151,7 @@ DumpReport Resident::dumps() {
 
 // ---- what was stopped --------------------------------------------------------------
 
-// Returns the frames of a process's first thread. Empty: it has not begun, or has ended.
+// Returns the frames of a process's first thread, or none if it has not begun or has ended.
 Result<std::vector<Frame>> Resident::frames_of_process(const MachineHeader& header, u32 pid) {
     constexpr usize max_frames = 100, max_threads = 100;
     if (header.process_count == 0) return damaged("its processes");
@@ -173,8 +171,8 @@ Result<std::vector<Frame>> Resident::frames_of_process(const MachineHeader& head
                      TRY(first->program->made.store->stack_positions(memory, max_frames)));
 }
 
-// Looks where processes are that the host has begun and that a stop will end. What cannot be seen
-// is left out.
+// Finds where processes are that the host has started and that a stop will end. Those for which
+// that fails are left out.
 void Resident::look_at_stopped() {
     constexpr usize most = 1000;  // nobody should wait for more
     (void)guarded([&]() -> Result<void> {
@@ -194,8 +192,8 @@ void Resident::look_at_stopped() {
 
 // ---- the profile -------------------------------------------------------------------
 
-// Has the machine park for a look at its stacks when it is time for that. Returns when that is, or
-// nothing if nobody is to look.
+// Parks the machine to sample stacks when it is time for that. Returns when that is, or nothing if
+// there is no profile.
 std::optional<steady_clock::time_point> Resident::ask_for_look() {
     if (!run_.is_profiled || is_looking_ || is_stopping_ || wants_pause_) return {};
     const auto now = steady_clock::now();
@@ -211,7 +209,7 @@ std::optional<steady_clock::time_point> Resident::ask_for_look() {
     return {};
 }
 
-// Looks at stacks of tasks that were on lanes when the machine parked for that.
+// Samples stacks of tasks that were on lanes when the machine parked for that.
 Result<void> Resident::look_at_stacks() {
     if (!is_looking_) return {};
     is_looking_ = false;

@@ -1,4 +1,4 @@
-// Programs of a resident machine: their machine code, their templates, and how they get there.
+// Makes machine code and templates of programs of a resident machine, and sends them there.
 #include <algorithm>
 
 #include "base/format.h"
@@ -9,8 +9,9 @@
 
 namespace gpurun::engine {
 
-// Where a machine has to park for machine code, that is made before, for it may take long; and it
-// does not park for a program that may be interpreted if there is none.
+// Returns the tier of a program. If a machine has to park to load machine code, that is compiled
+// here, beforehand, since it may take long. The machine does not park for a program that may be
+// interpreted and has no machine code.
 Result<device::Tier> Resident::choose_tier(const Job& job, const device::RunControl& control) {
     const auto& [program, run] = job;
     const device::Tier tier = run.chosen_tier(run_.is_looked_at());
@@ -27,7 +28,8 @@ Result<device::Tier> Resident::choose_tier(const Job& job, const device::RunCont
     return tier;
 }
 
-// What of its ProgramInfo is known by the module comes with it.
+// Makes the template of a program as a burst of one, and the part of its ProgramInfo that follows
+// from the module.
 Result<device::Burst> Resident::make_program(Loading& loading) {
     const auto& [wanted, run] = loading.wanted;
     ProgramInfo& info = loading.info;
@@ -65,7 +67,8 @@ Result<device::Burst> Resident::make_program(Loading& loading) {
     return burst;
 }
 
-// Of the thread whose turn it is. One pause is for all that need one.
+// Makes the programs of all threads that wait. The thread that has `loading_` calls it. The machine
+// parks once for all programs that need it to.
 void Resident::take_in(std::span<Loading* const> all) noexcept {
     const bool must_park = !device_.loads_beside_machine();
     auto needs_park = [&](const Loading* one) {
@@ -91,7 +94,7 @@ void Resident::take_in(std::span<Loading* const> all) noexcept {
             one->made = guarded([&]() -> Result<device::Burst> { return taken.error(); });
 }
 
-// Sends it; its number.
+// Sends a program to the machine. Returns its number.
 Result<u32> Resident::send_program(Loading& loading) {
     const std::string& name = loading.wanted.program.name;
     const device::Burst& burst = **loading.made;
@@ -132,7 +135,7 @@ Result<u32> Resident::send_program(Loading& loading) {
     }
     Result<void> sent = guarded([&] { return send_program(number, info, blob); });
     if (sent) return number;
-    // Nobody will answer for it, and another may have its name.
+    // The machine will not answer for it, and another program may have its name.
     std::lock_guard lock(mutex_);
     programs_[number]->is_answered = true;
     programs_[number]->error = u32(wasi::Errno::io);
@@ -170,7 +173,7 @@ Result<std::vector<u32>> Resident::load(std::span<const Job> programs) {
         for (Loading& one : mine) ready_.push_back(&one);
     }
     {
-        // Whoever had the turn before has taken them in, or they are still to be.
+        // The thread that had the lock before has taken these programs in, or this one does.
         std::lock_guard turn(loading_);
         std::vector<Loading*> all;
         {

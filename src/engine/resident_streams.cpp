@@ -1,5 +1,5 @@
-// Streams between the host and the processes of a resident machine: what comes and goes, and when
-// their ends close.
+// Moves bytes of streams between the host and the processes of a resident machine, and closes
+// streams.
 #include <algorithm>
 #include <utility>
 
@@ -9,10 +9,10 @@
 
 namespace gpurun::engine {
 
-// How many callbacks for input may be on their way whose processes have ended. Nobody can end them.
+// How many callbacks for input may still run after their processes have ended. Nobody can end them.
 constexpr u32 max_abandoned = 64;
 
-// The machine whose messages this thread handles while it calls somebody's function for one.
+// The machine whose messages this thread handles while it calls a user's function.
 static thread_local const Resident* calling_back = nullptr;
 
 bool Resident::is_calling_back() const { return calling_back == this; }
@@ -76,7 +76,7 @@ Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
         stream->has_reader = true;
         readers_.splice(readers_.end(), made);
     }
-    // An Error ends the reader too: nobody will have the stream.
+    // An Error ends the reader too, since nobody will use the stream.
     Result<u32> number = guarded([&] { return add_stream(stream); });
     if (number) return number;
     std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ Result<u32> Resident::open_input(decltype(host::Streams::read) read, Use use) {
     return number;
 }
 
-// The last of what a reader does. The pump joins it.
+// Moves a reader to those that are done; its thread does nothing after that. The pump joins it.
 void Resident::end_reader(std::list<Reader>::iterator reader) {
     {
         std::lock_guard lock(mutex_);
@@ -108,8 +108,8 @@ void Resident::join_readers() {
     for (Reader& reader : done) reader.thread.join();
 }
 
-// The host's end. What the device sent before it heard of that comes before the answer to the ping;
-// then the number is free. With the lock held.
+// Closes the host's end of a stream, with the lock held. What the device sent before it heard of
+// that comes before the answer to a ping; then the number is free.
 Result<void> Resident::close(u32 number, Stream& stream) {
     if (stream.is_closed) return {};
     stream.is_closed = true;
@@ -125,7 +125,7 @@ Result<void> Resident::close(u32 number, Stream& stream) {
     return post(MessageKind::ping, Ping{ping});
 }
 
-// Brings as much as the device has room for, and no more: the rest is for whoever reads it next.
+// Reads as much input as the device has room for, and no more: the rest is left for other readers.
 void Resident::read_input(Stream& stream, const decltype(host::Streams::read)& read) {
     auto room = [&] { return pipe_bytes - (stream.sent - stream.taken) - stream.waiting_bytes; };
     for (;;) {
@@ -143,7 +143,7 @@ void Resident::read_input(Stream& stream, const decltype(host::Streams::read)& r
             return fail(caught_error());
         }
         if (bytes && !*bytes) continue;  // somebody wants to stop
-        // What cannot be read has ended, as a closed one has.
+        // Input that cannot be read counts as ended.
         bool is_ended = !bytes || (*bytes)->empty();
         if (!is_ended) {
             const u64 size = (*bytes)->size();
@@ -163,7 +163,8 @@ void Resident::read_input(Stream& stream, const decltype(host::Streams::read)& r
     }
 }
 
-// Sends what the device has room for. False: there was nothing. With the lock held.
+// Sends as much input as the device has room for, with the lock held. Returns false if there was
+// none.
 Result<bool> Resident::feed(u32 number, Stream& stream) {
     if (!stream.is_input || stream.is_closed || !stream.is_begun) return false;
     if (stream.waiting.empty()) {
@@ -202,7 +203,7 @@ Result<void> Resident::feed() {
     return {};
 }
 
-// With the lock held.
+// Handles a message that says how much of a stream was read, with the lock held.
 Result<void> Resident::handle_taken(const StreamBytes& taken) {
     const u32 number = taken.stream - 1;
     if (number >= streams_.size() || !streams_[number]->is_input)
@@ -230,7 +231,7 @@ Result<void> Resident::handle_output(const host::Message& message) {
         if (bytes.empty() || !stream.write) return {};
         write = stream.write;
     }
-    // Without the lock: it may take its time, and ask for other things.
+    // The function is called without the lock: it may take long, and call other functions here.
     struct CallingBack {
         const Resident* outer;
         ~CallingBack() { calling_back = outer; }

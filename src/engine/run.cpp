@@ -1,4 +1,4 @@
-// From what a user asked for to what stores and system memory are made by.
+// Turns what a user asked for into options of stores and of system memory.
 #include "engine/run.h"
 
 #include "engine/names.h"

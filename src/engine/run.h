@@ -1,4 +1,4 @@
-// What a user asked for: a program, and how to run it. Whoever reads a user's options fills both in
+// What a user asked for: a program, and how to run it. The reader of a user's options fills both in
 // once; a process alone, many of them and machines take them as they are.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace gpurun::engine {
 
-// What processes note is kept up to there where nobody takes it, and on the device until somebody
-// does.
+// How many records of processes are kept if nobody takes them, and how many the device holds until
+// somebody does.
 inline constexpr u32 held_records = 4096;
 
 // A module with what belongs to it.
@@ -28,7 +28,7 @@ struct Program {
     std::string file = {};                // where the module came from, for dumps
 };
 
-// What each process may have. Nothing: what suits the device and how many processes there are.
+// What each process may have. A limit that is not set suits the device and the number of processes.
 struct ProcessLimits {
     std::optional<u32> stack_slots, heap_words;
     std::optional<u64> memory_bytes, fuel;
@@ -36,17 +36,17 @@ struct ProcessLimits {
 };
 
 // Where standard streams lead, if not to SystemContents::input. Output that nobody takes is kept
-// for whoever asks how a process ended.
+// with the process's ending.
 struct StreamOptions {
     bool are_inherited = false;          // they are this program's own, live
-    decltype(host::Streams::read) read;  // brings input when a process asks for it
+    decltype(host::Streams::read) read;  // reads input when a process asks for it
     TakeOutput write;                    // takes output; that of many once all have ended
 
     // Returns which of them are terminals, as host::Streams has it.
     u32 terminals(bool has_input) const;
 };
 
-// How many processes there are beside each other, and what one has of its own.
+// How many processes run beside each other, and what each has of its own.
 struct Many {
     struct Own {
         std::vector<std::string> arguments;            // after those of all
@@ -55,7 +55,7 @@ struct Many {
     };
     u32 processes = 0;     // 0: one, which has the device to itself
     std::vector<Own> own;  // of each, or empty
-    u32 first_number = 0;  // what the first is told that it is
+    u32 first_number = 0;  // that the first process sees as its own
     u32 spoilt = ~u32{0};  // the process whose watch must fail, to test that
 
     bool is_asked_for() const { return processes > 0 || !own.empty(); }
@@ -63,7 +63,7 @@ struct Many {
     u32 number_of(u32 process) const;
 };
 
-// What a machine has. 0: what suits the device.
+// What a machine has. A limit of 0 means one that suits the device.
 struct MachineLimits {
     u64 memory_bytes = 0;               // for programs and processes
     u32 processes = 0, threads = 0;     // at once
@@ -71,7 +71,7 @@ struct MachineLimits {
     std::chrono::microseconds spin{0};  // before the host sleeps, for short latencies
 };
 
-// How a program is to be run. Each mode looks at what concerns it.
+// How to run a program. Each mode reads the fields that concern it.
 struct Run {
     std::string function = "_start";
     std::vector<std::string> arguments;       // of the program, or values of the function
@@ -81,7 +81,8 @@ struct Run {
     ProcessLimits limits;
     StreamOptions streams;
     device::Tier tier = device::Tier::interp;
-    // How memories of many processes lie on GPUs. Nothing: as is faster (engine/burst_ranges.h).
+    // The layout of memories of many processes on GPUs. If it is not set, the faster one is found
+    // out (engine/burst_ranges.h).
     std::optional<Layout> layout;
     Many many;
     MachineLimits machine;
@@ -97,18 +98,18 @@ struct Run {
 
     bool is_program() const { return function == "_start"; }
     bool is_stopped() const { return stop && *stop; }
-    // Returns who may stop what is made ready for it.
+    // Returns the control of the preparations, which have no time limit.
     device::RunControl stop_control() const;
-    // Returns who may stop the run, with its time limit, if it begins now.
+    // Returns the control of the run, with its time limit, if it begins now.
     device::RunControl control() const;
     bool is_looked_at() const { return dump || is_profiled; }
-    // Returns the tier that processes run by. What is looked at closely, by this run or by that of
-    // a machine, is interpreted unless somebody wants it otherwise: machine code keeps no variables
-    // that are not needed any more, and parks at few places.
+    // Returns the tier of processes. Those that are dumped or profiled, by this run or by that of a
+    // machine, are interpreted unless the user chose a tier: machine code keeps no variables that
+    // are not needed any more, and parks at few places.
     device::Tier chosen_tier(bool is_looked_at) const;
 };
 
-// A program with its run. Both belong to whoever asks for it.
+// A program with its run. The caller owns both.
 struct Job {
     const Program& program;
     const Run& run;
@@ -119,8 +120,8 @@ std::string with_number(const std::string& pattern, u32 number);
 // Returns what a program sees as its arguments, its name first. If a function other than _start is
 // called, the name is all it sees.
 std::vector<std::string> program_arguments(const Job& job);
-// Returns the values that the function of one process is called with. An Error: it is not there, or
-// takes others.
+// Returns the values that the function of one process is called with, or an Error if there is no
+// such function or it takes other values.
 Result<std::vector<Value>> function_values(const Job& job);
 // Makes the folder for dumps, if some are wanted.
 Result<std::optional<DumpFolder>> dump_folder(const Job& job);
@@ -130,9 +131,8 @@ StoreOptions store_options(StoreOptions fitting, const Job& job, const device::R
 // Returns how system memory is made for a run: of `fitting` bytes, if the user does not say.
 host::SystemOptions system_options(u64 fitting, const Run& run, const device::RunControl& control);
 
-// Makes the device ready, and has body(control) run a job to its end. Returns stopped() if the job
-// was stopped before it began. Time limits are the processes' own: what has to be made ready for
-// them does not count.
+// Prepares the device, and lets body(control) run a job to its end. Returns stopped() if the job
+// was stopped before it began. Preparations do not count against time limits.
 template <class Body, class Stopped>
 auto run_controlled(device::Device& device, device::Mode mode, const Run& run, Body body,
                     Stopped stopped) -> decltype(body(device::RunControl())) {

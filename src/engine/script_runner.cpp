@@ -22,7 +22,7 @@ using wasm::Heap;
 using wasm::ValType;
 using ModulePtr = std::shared_ptr<const wasm::Module>;
 
-// What scripts may import as "spectest". Its functions print nowhere.
+// The module that scripts may import as "spectest". Its functions print nothing.
 constexpr const char* spectest_source = R"((module
   (global (export "global_i32") i32 (i32.const 666))
   (global (export "global_i64") i64 (i64.const 666))
@@ -69,7 +69,8 @@ bool argument_fits(const ScriptValue& value, ValType type) {
     }
 }
 
-// A NaN is canonical if its payload is the top bit alone, arithmetic if that bit is set.
+// Returns true if a NaN matches a pattern. It is canonical if its payload is the top bit alone, and
+// arithmetic if that bit is set.
 bool nan_matches(u64 bits, text::Nan pattern, u32 payload_bits) {
     u64 exponent = payload_bits == 23 ? 0xff : 0x7ff;
     u64 quiet = u64{1} << (payload_bits - 1), payload = bits & ((u64{1} << payload_bits) - 1);
@@ -101,7 +102,7 @@ bool lanes_match(const ScriptValue& expected, const V128& actual) {
 
 // ---- the runner --------------------------------------------------------------------
 
-// What the threads of a script share. One of them goes on at a time: whoever has the baton.
+// What the threads of a script share. One of them runs at a time: the one that has the baton.
 struct Shared {
     std::string name;
     const ScriptOptions& options;
@@ -117,7 +118,7 @@ class Runner {
 public:
     explicit Runner(Shared& shared) : shared_(shared), options_(shared.options) {}
     Runner(const Runner&) = delete;
-    // Without the baton, or when all of its threads have been joined.
+    // Called without the baton, or when all of its threads have been joined.
     ~Runner() {
         for (auto& [name, thread] : threads_)
             if (thread.joinable()) thread.join();
@@ -199,7 +200,7 @@ private:
 
     // ---- modules
 
-    // Decodes and validates; says why not, if asked to.
+    // Decodes and validates a module. Reports a failure if asked to.
     ModulePtr load(const Command& command) {
         const text::ScriptModule& module = *command.module;
         if (module.error) {
@@ -306,7 +307,7 @@ private:
         return found->second;
     }
 
-    // Performs the action; empty if it could not even be begun, which was counted as a failure.
+    // Performs the action. Returns nothing if it could not begin, which was counted as a failure.
     std::optional<Completion> act(const Command& command) {
         const text::Action& action = *command.action;
         Instance* instance = find_instance(command, action.module);
@@ -443,7 +444,7 @@ private:
 
     // ---- threads
 
-    // A call that waits for a notification lets the other threads go on until it comes.
+    // Lets other threads run while a call waits for a notification, until that comes.
     Result<Completion> wait_out(const Extern& func, Completion done) {
         using namespace std::chrono;
         constexpr auto patience = seconds(10);
@@ -459,7 +460,8 @@ private:
         return done;
     }
 
-    // A thread sees the instances that are shared with it; what it defines is its own.
+    // Runs the commands of a thread. It sees the instances that are shared with it; those that it
+    // defines are its own.
     void run_thread(const Command& command) {
         Result<u32> number = store_->add_thread();
         if (!number) return fail(command, number.error().to_string());

@@ -21,7 +21,7 @@ struct ScriptOptions {
     device::Tier tier = device::Tier::interp;
 };
 
-// An Error means that the script could not be read at all.
+// Runs a script. Returns an Error only if the script could not be read.
 Result<ScriptReport> run_script(std::string_view source, std::string_view name,
                                 const ScriptOptions& options);
 

@@ -1,4 +1,4 @@
-// The process: its memory, its code, calls and how they end.
+// Makes a process, loads code into it, and calls its functions.
 #include "engine/store.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 u32 position_of(u64 words) { return u32(words); }
 
-// Puts 32-bit numbers two to a word.
+// Appends 32-bit numbers, two to a word.
 void append_u32s(std::vector<u64>& to, std::span<const u32> numbers) {
     for (usize i = 0; i < numbers.size(); i += 2)
         to.push_back(code_pair(numbers[i], i + 1 < numbers.size() ? numbers[i + 1] : 0));
@@ -59,7 +59,7 @@ StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& m
         options.memory_bytes = memory_bytes.value_or(options.memory_bytes);
         return options;
     }
-    // What a memory can grow to is taken at once, and cleared.
+    // All that a memory can grow to is allocated at once, and cleared.
     const u64 share = device.memory_free / 2 / std::max<u64>(1, module.memories.size());
     options.memory_bytes = memory_bytes.value_or(std::min(StoreOptions{}.memory_bytes, share));
     options.all_memory_bytes = memory_room(module, options.memory_bytes);
@@ -112,8 +112,8 @@ Result<void> Store::prepare() {
 
     next_word_ = process_first_free;
     instance_table_ = TRY(take_words(options_.instances + 1, "the instance table"));
-    // The first stack is the last of all, so that processes made from this one can have another
-    // size of it (make_burst).
+    // The first stack is behind everything else, so that processes made from this one can have one
+    // of another size (make_burst).
     current_.at = TRY(take_words(thread_words, "a thread"));
     current_.stack = u32(free_end_);
     current_.stack_end = current_.stack + options_.stack_slots;
@@ -143,7 +143,7 @@ Result<u32> Store::take_words(u64 count, const char* what) {
         TRY(space_->write_words(canary_at, canary));
         last_canary_ = canary_at;
         next_word_ += canary_words;
-        // That of the first stack stays the newest: it is behind all others.
+        // The first stack's canary stays the newest, since it is behind all others.
         u32 first = u32(words_) - canary_words;
         const u32 stack_canary[canary_words] = {canary_word ^ first, last_canary_};
         TRY(space_->write_words(first, stack_canary));
@@ -192,7 +192,7 @@ ValType Store::store_type(ValType type, const std::vector<u32>& types) const {
     return type.is_concrete() ? ValType::ref(types[type.heap()], type.is_nullable()) : type;
 }
 
-// Enters a module's types into the store's table, and what is new into the code memory.
+// Adds a module's types to the store's table, and writes new ones into the code memory.
 Result<std::vector<u32>> Store::add_types(const wasm::Module& module) {
     std::vector<u32> ids(module.types.size());
     for (u32 start = 0; start < module.types.size();) {
@@ -245,8 +245,8 @@ Result<translate::Code> Store::translate_module(const std::shared_ptr<const wasm
     return translate::translate(*module, options);
 }
 
-// Machine code of a module whose code begins at `begin`, by the tier: made now, or only taken if
-// there is some, and awaited otherwise.
+// Finds machine code of a module whose code begins at `begin`. The tier decides if it is made now,
+// or only used if there is some, and awaited otherwise.
 Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& module,
                                 const translate::Code& code, u32 begin) {
     std::shared_ptr<Images> images = options_.images;
@@ -257,7 +257,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     if (options_.tier == device::Tier::partial && target == codegen::Target::host)
         return use_some(*module, code, begin);
     if (options_.tier == device::Tier::quick) return use_quick(*module, code, begin, 0, 1);
-    // What is there for the other layout is assembled while the rest is made ready.
+    // An image for the other layout, if there is one, is assembled while the rest is prepared.
     if (const auto other = native_device().target(device::Mode::burst, Layout::interleaved);
         options_.may_interleave && images->find(other, is_metered, code))
         images->await(other, is_metered, {}, native_device().assembler(other));
@@ -265,7 +265,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
         return images->get(target, is_metered, options_.control, native_device().assembler(target));
     };
     if (options_.tier != device::Tier::automatic && !is_early) {
-        // What is stopped before there is machine code ends as soon as it begins.
+        // A run that is stopped before there is machine code ends as soon as it begins.
         auto made = TRY(get());
         return made ? use_native(*made, begin) : Result<void>();
     }
@@ -275,17 +275,17 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
             take_hot(late);
             return {};
         }
-        // A machine takes no more later than it begins with.
+        // A program of a machine gets no machine code later.
         late.hot->want_all();
         take_hot(late);
-        // Without quick code it is interpreted.
+        // If there is no quick code, it is interpreted.
         (void)guarded([&] { return use_quick(*module, code, begin, 0, 1); });
         return {};
     }
     auto found = is_early ? nullptr : images->find(target, is_metered, code);
     if (found) found = TRY(get());
     if (found) {
-        // The interpreter does as well.
+        // If the machine code cannot be used, the interpreter runs.
         if (Result<void> used = use_native(*found, begin); !used)
             note("interpreted, its machine code cannot be used: " + used.error().to_string());
     } else if (native_device().takes_late_native()) {
@@ -295,7 +295,7 @@ Result<void> Store::find_native(const std::shared_ptr<const wasm::Module>& modul
     return {};
 }
 
-// Makes quick code of the functions whose number has the remainder `rest` by `of`.
+// Makes quick code of the functions whose number modulo `of` is `rest`.
 Result<void> Store::use_quick(const wasm::Module& module, const translate::Code& code, u32 begin,
                               u32 rest, u32 of) {
     const bool is_host = native_target() == codegen::Target::host;
@@ -338,7 +338,8 @@ Result<void> Store::use_some(const wasm::Module& module, const translate::Code& 
     return {};
 }
 
-// After it has been interpreted for a while.
+// Looks for machine code that has been made meanwhile. Called after the process has been
+// interpreted for a while.
 void Store::look_for_native(std::chrono::nanoseconds ran, const device::Activity& activity) {
     interpreted_ += ran;
     const codegen::Target target = native_target();
@@ -404,7 +405,7 @@ Result<ThreadState> Store::run_awake(const RunControl& control) {
         piece.slice = left.count() > 0 ? std::min(left, between) : between;
         ThreadState state = TRY(space_->run(current_.at, piece));
         const nanoseconds ran = steady_clock::now() - std::exchange(since, steady_clock::now());
-        // What is over already would be no test.
+        // A thread that has ended already would be no test.
         if (state == ThreadState::ready || !is_early)
             look_for_native(ran, state == ThreadState::ready ? space_->activity(current_.at)
                                                              : device::Activity());
@@ -447,7 +448,7 @@ bool Store::prepare_native(Layout layout, std::chrono::nanoseconds ran) {
     return true;
 }
 
-// Takes over what has become machine code, and is worth it.
+// Uses machine code of functions that has been made and is worth linking.
 void Store::take_hot(LateCode& late) {
     const u32 before = late.taken.functions;
     if (!late.hot->take(native_device(), late.taken)) return;
@@ -471,7 +472,7 @@ Result<void> Store::use_native(const FoundImage& found, u32 begin) {
     const codegen::Image& image = found.image;
     const device::NativePart part{TRY(native_device().load_native(image, native_target(), nullptr)),
                                   begin};
-    // What a burst's template needs is interpreted where the burst has an image of its own.
+    // A burst's template is interpreted if the burst has an image for another target.
     if (native_target() == space_target()) TRY(space_->use_native(part));
     native_.push_back(part);
     facts_.functions += image.functions;
@@ -491,7 +492,7 @@ Result<u32> Store::load_code(const std::shared_ptr<const wasm::Module>& module_p
     u32 begin = next_code_;
     TRY(append_code(code.words));
 
-    // The tables after the instructions, and the header that finds them.
+    // The tables follow the instructions, with the header that finds them.
     std::vector<u64> words;
     auto at = [&] { return next_code_ + position_of(words.size()); };
     ModuleHeader header{};
@@ -708,7 +709,7 @@ const Store::LoadedCode* Store::find_code(u32 position) const {
 }
 
 const translate::FunctionMap& Store::map_of(const LoadedCode& code, u32 func) {
-    // Recursion asks for the same function again and again.
+    // The map of the last function is kept: recursion asks for the same one again and again.
     if (!mapped_ || mapped_->module != code.module.get() || mapped_->func != func) {
         translate::Options options;
         options.metered = options_.fuel.has_value();

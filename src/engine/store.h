@@ -1,5 +1,5 @@
-// A process as the host sees it: its instances, what they export, and calls into them. All of
-// its state is in a Space of some device; this keeps only where things are.
+// A process as the host sees it: its instances, what they export, and calls into them. All of its
+// state is in a Space of some device; a Store only knows where things are in it.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@
 
 namespace gpurun::engine {
 
-// How much a process may have. Exceeding one is an error or a trap, as said.
+// How much a process may have. The comments say what happens when a limit is exceeded.
 struct StoreOptions {
     u32 stack_slots = 1 << 20;            // of a thread: "call stack exhausted"; at least 64
     u32 heap_words = 1 << 26;             // objects and exceptions: "object heap exhausted"
@@ -44,13 +44,14 @@ struct StoreOptions {
     device::RunControl control = {};  // who may stop it while machine code is made
 };
 
-// What fits a device: defaults are generous where memory is only taken once it is touched.
+// Returns options that fit a device: generous ones if memory is only taken once it is touched.
 StoreOptions options_for(const device::DeviceInfo& device);
-// The same for one module alone; each of its memories may grow to memory_bytes.
+// Returns options that fit a device and one module alone, each of whose memories may grow to
+// memory_bytes.
 StoreOptions options_for(const device::DeviceInfo& device, const wasm::Module& module,
                          std::optional<u64> memory_bytes);
 
-// Address space for a module's own memories, none larger than memory_bytes.
+// Returns the address space that a module's own memories take, none larger than memory_bytes.
 u64 memory_room(const wasm::Module& module, u64 memory_bytes);
 
 // Something that an instance exports or imports. Types are the store's.
@@ -91,12 +92,13 @@ struct Completion {
     std::string to_string() const;  // "out of bounds memory access"
 };
 
-// What of the modules of a process is machine code.
+// How much of the modules of a process is machine code.
 struct NativeFacts {
     u32 functions = 0, interpreted = 0;  // compiled ones, and those that stay in the interpreter
     std::optional<ImageSource> source;   // nothing: the interpreter runs all of it
     codegen::Image::Times seconds;       // that compiling took, if it was done here
-    // Tier::automatic: how long it was interpreted before there was any. Nothing: not at all.
+    // Tier::automatic: how long the process was interpreted before machine code took over, if it
+    // did.
     std::optional<std::chrono::duration<double>> switched;
 };
 
@@ -115,21 +117,22 @@ private:
 
 class Store {
 public:
-    // On a device that outlives it; the CPU if none is given.
+    // Makes a store on a device, which outlives it, or on the CPU.
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options);
     static Result<std::unique_ptr<Store>> create(const StoreOptions& options,
                                                  device::Device& device,
                                                  device::SystemMemory* system = nullptr);
 
-    // Functions of the host that modules may import; once, before them.
+    // Offers functions of the host that modules may import. Called once, before modules are loaded.
     Result<void> offer(std::span<const HostFunction> functions);
-    // What a module imports, as far as the host or the runtime offers it: WASI, and the module
-    // gpu; memories are made as the module wants them. An Error names the first import that nobody
+    // Returns what a module imports of the host or the runtime: host functions, WASI, and the
+    // module gpu. Makes memories that it imports. An Error names the first import that nobody
     // offers.
     Result<std::vector<Extern>> system_imports(const wasm::Module& module);
 
-    // Imports in the module's order. An Error means that it could not be linked; whatever
-    // happens later is in `completion`, and the instance may be in use even if that is a trap.
+    // Makes an instance; imports are in the module's order. An Error means that it could not be
+    // linked. `completion` says how its initialisation ended, and the instance may be in use even
+    // if that is a trap.
     struct Instantiated {
         Instance* instance;
         Completion completion;
@@ -138,23 +141,24 @@ public:
                                      std::span<const Extern> imports,
                                      const device::RunControl& control);
 
-    // The same, begun but not run: for whoever goes on with the thread and then calls complete().
+    // Makes an instance whose initialisation has begun but not run. The caller runs the thread and
+    // then calls complete().
     Result<Instance*> begin_instance(std::shared_ptr<const wasm::Module> module,
                                      std::span<const Extern> imports);
     Result<Completion> complete(ThreadState state);
 
     std::optional<Extern> find_export(const Instance& instance, std::string_view name) const;
 
-    // Arguments must fit the function's parameters (type_of tells them).
+    // Calls a function. Arguments must fit its parameters, which type_of() returns.
     Result<Completion> call(const Extern& func, std::span<const Value> arguments,
                             const device::RunControl& control);
-    // The same call, begun but not run: for whoever wants to step through it.
+    // Begins a call without running it, so that the caller can step through it.
     Result<void> begin_call(const Extern& func, std::span<const Value> arguments);
     Result<Completion> finish_call(const Extern& func, ThreadState state);
     Result<Completion> resume(const Extern& func, const device::RunControl& control);
     u32 thread() const { return current_.at; }
-    // Another thread, with a stack of its own. Calls are made on the one in use; one that is
-    // blocked goes on with resume() once another thread has woken it.
+    // A thread, with a stack of its own. Calls are made on the thread in use. One that is blocked
+    // goes on with resume() once another thread has woken it.
     struct Thread {
         u32 at = 0, stack = 0, stack_end = 0;  // word indices
         u32 next = 0;                          // the process's next thread
@@ -170,29 +174,29 @@ public:
     Result<ThreadState> run(const device::RunControl& control);
     // Returns true if the thread in use, which stopped in that state, waits for a time to come.
     Result<bool> waits_for_time(ThreadState state);
-    // When its wait ends: ns of the process's monotonic clock, or no_deadline.
+    // Returns when its wait ends, in ns of the process's monotonic clock, or no_deadline.
     Result<u64> wait_end();
     device::Space& space() { return *space_; }
-    // Position of a function's code.
+    // Returns the position of a function's code.
     u32 entry_of(const Extern& func) const;
-    // Of the functions that are system calls; none if nothing imports one.
+    // Returns the positions of functions that are system calls, or none if nothing imports one.
     SystemStubs system_stubs() const;
-    // What the frame of a function needs at the most, of all that are loaded.
+    // Returns the size of the largest frame of all functions that are loaded.
     Result<u32> most_frame_slots();
-    // What is left of a call's fuel; a call that ran out goes on once it has more.
+    // Return and set what is left of a call's fuel. A call that ran out goes on once it has more.
     Result<u64> fuel();
     Result<void> set_fuel(u64 fuel);
 
-    // Copies the process as it stands, code and all, into an empty space of the same sizes; it
-    // goes on there, and the old space is gone.
+    // Copies the process with its code into an empty space of the same sizes. It goes on there, and
+    // the old space is freed.
     Result<void> move_to(std::unique_ptr<device::Space> space);
     device::Sizes sizes() const {
         return {options_.code_words, words_,  options_.all_memory_bytes,
                 options_.is_watched, system_, options_.tier};
     }
 
-    // Processes that begin where this one is now and call `func`: the words of their arguments
-    // one process after another.
+    // Makes a burst of processes that begin in the present state of this one and call `func`.
+    // `argument_words` has the arguments of one process after another.
     Result<device::Burst> make_burst(const Extern& func, std::vector<u32> argument_words,
                                      u32 processes);
     // Adds a function that initialises `instance`, which was begun but not run, calls `initialize`
@@ -200,34 +204,34 @@ public:
     // with it initialise themselves. Functions are exports of the instance's module.
     Result<Extern> add_beginning(const Instance& instance, const wasm::Export* initialize,
                                  const wasm::Export& func);
-    // Of bursts that were made here: whether machine code may come while they run, and then what
-    // has come by now. The latter at intervals, as the processes run.
+    // For bursts that were made here: awaits_native() returns true if machine code may come while
+    // they run, and take_late_native(), which is called at intervals, what has come by now.
     bool awaits_native() const { return !late_.empty(); }
     device::Burst::Late take_late_native(const device::Activity& activity);
-    // Has machine code made for bursts of another layout than StoreOptions::layout, by other
-    // threads, once the module has run for a while; `ran` is how long it did since the last call.
-    // Returns true once that code is loaded. It is never there if the module has no Images.
+    // Lets other threads make machine code for bursts of another layout than StoreOptions::layout,
+    // once the module has run for a while; `ran` is how long it did since the last call. Returns
+    // true once that code is loaded, which never happens if the module has no Images.
     bool prepare_native(Layout layout, std::chrono::nanoseconds ran);
     // Returns the machine code that is loaded for bursts of a layout.
     const std::vector<device::NativePart>& native_for(Layout layout) const {
         return layout == options_.layout ? native_ : other_native_;
     }
-    // Results of `func` from their words.
+    // Returns the results of `func`, whose words these are.
     std::vector<Value> results_from(const Extern& func, std::span<const u32> words) const;
-    // What a thread left that ended: as a dump has it. `memory` is this process's, or that of one
-    // of a burst made here.
+    // Returns the state of a thread that ended, for a dump. `memory` is this process's, or that of
+    // one of a burst made here.
     Result<ProcessSnapshot> capture(device::ProcessMemory& memory);
-    // Positions of the code in the frames of the thread in use, innermost first: `most` of them,
-    // and halt_position if there may be more. `memory` is as capture() has it.
+    // Returns the positions in the frames of the thread in use, innermost first: at most `most`,
+    // and halt_position if there may be more. `memory` is as for capture().
     Result<std::vector<u32>> stack_positions(device::ProcessMemory& memory, usize most);
-    // Where a position of the code stands.
+    // Returns the function and the place in the module that a position of the code belongs to.
     std::optional<Frame> frame_at(u32 position);
 
     Result<Value> read_global(const Extern& global);
     const wasm::FuncType& type_of(const Extern& func) const { return types_[func.type].func; }
     const wasm::TypeTable& types() const { return types_; }
     const NativeFacts& native_facts() const { return facts_; }
-    // What a non-null reference of the any hierarchy refers to: i31, struct, array or host.
+    // Returns what a non-null reference of the any hierarchy refers to: i31, struct, array or host.
     Result<wasm::Heap> kind_of(u32 ref);
 
 private:
@@ -251,7 +255,7 @@ private:
 
     Store(const StoreOptions& options, device::Device& device)
         : options_(options), device_(device) {}
-    // Whose machine code it is.
+    // Returns the device that machine code is for.
     device::Device& native_device() { return options_.bursts_on ? *options_.bursts_on : device_; }
     codegen::Target native_target() {
         const device::Mode mode = options_.is_for_machine ? device::Mode::machine
@@ -287,7 +291,7 @@ private:
     Result<Extern> make_table(const wasm::Table& table, const std::vector<u32>& types);
     Result<Extern> make_memory(const wasm::MemoryType& memory);
     Result<void> write_instance(Instance& instance);
-    // Each once, whoever imports them.
+    // Returns each memory once, however many instances import it.
     std::vector<Extern> all_memories() const;
     Result<void> begin_thread(u32 entry, u32 instance_at, std::span<const u32> argument_words);
     Result<std::vector<Frame>> backtrace();

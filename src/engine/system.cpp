@@ -62,10 +62,10 @@ private:
     std::vector<Value> arguments_;
 };
 
-// How much of a file comes with a block that somebody asked for.
+// How many blocks of a file are sent at once if a process asks for one.
 constexpr u64 blocks_ahead = 64;
 
-// The device's numbers are checked before they are followed.
+// Reads handles. The device's numbers are checked before they are used.
 Result<std::vector<Handle>> read_handles(SystemMemory& system, Handle at, u64 count) {
     if (offset_of(at) + count * sizeof(Handle) > system.size())
         return Error{"system memory is damaged: the table of a stream"};
@@ -182,7 +182,7 @@ Result<void> System::drain(u32 process, Handle block, const TakeOutput& take) {
     return {};
 }
 
-// Others may leave records meanwhile: what is not all there ends it.
+// Stops at the first record that is not complete: others may write records meanwhile.
 Result<void> System::take_records(const TakeRecord& take) {
     const u64 count = TRY(memory_->load_shared(offsetof(SystemHeader, debug_count), 0, 1))[0];
     std::vector<DebugRecord> records;
@@ -203,7 +203,8 @@ Result<void> System::take_records(const TakeRecord& take) {
     }
     if (records.empty()) return {};
     TRY(memory_->store_shared(offsetof(SystemHeader, debug_taken), taken_records_));
-    // Nothing else of a record leads anywhere; a kind that does not exist would puzzle a switch.
+    // Only the kind is checked, for the switches over it: nothing else in a record refers to
+    // anything.
     for (const DebugRecord& record : records)
         if (record.kind <= DebugKind::call) take(record);
     return {};
@@ -213,7 +214,7 @@ Result<u64> System::lost_records() {
     return read_value<u64>(*memory_, offsetof(SystemHeader, debug_dropped));
 }
 
-// The device's numbers are checked before they are followed.
+// Calls a host function for a process. The device's numbers are checked before they are used.
 Result<void> System::call_host(device::WaitingProcess& process, const ProcessBlock& me,
                                std::span<const HostFunction> functions) {
     u64 at = offset_of(me.request_node);
@@ -264,7 +265,7 @@ Result<void> System::load_block(const ProcessBlock& me, u64 at) {
         return TRY(read_value<Handle>(*memory_, handle)) != 0;
     };
     if (is_there && TRY(is_there_already(entry))) return {};  // somebody else asked for it before
-    // What follows comes with it if the file is small, or is read in order.
+    // Blocks that follow are sent too if the file is small, or is read in order.
     const u64 table_size = node.flags & node_is_deep ? table_blocks : node.content_count;
     const u64 blocks = std::max<u64>(1, (node.size + file_block - 1) / file_block);
     const u64 room = (memory_->size() - next_cold_block_) / file_block;

@@ -1,5 +1,5 @@
-// System memory of one launch, with the host's side of it: what a process asks the host for while
-// it runs, and what is left in the end.
+// System memory of one launch, and the host's part of it: fulfils requests of processes while they
+// run, and takes the memory in the end.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ Result<void> write_value(device::SystemMemory& system, u64 offset, const T& valu
     return system.write(offset, {reinterpret_cast<const u8*>(&value), sizeof value});
 }
 
-// What processes left in system memory, once the device has it no more.
+// What processes left in system memory, taken from the device.
 struct SystemSnapshot {
     device::TakenMemory arena;
     std::unique_ptr<host::SystemBase> base;
@@ -41,37 +41,38 @@ Result<void> sync_file(device::SystemMemory& memory, Handle process, Handle node
 // (2). Returns false if nobody reads it any more.
 using TakeOutput = std::function<Result<bool>(u32 process, int stream, std::string_view bytes)>;
 
-// Takes what a process noted (engine/trace.h).
+// Takes a record that a process noted (engine/trace.h).
 using TakeRecord = std::function<void(const DebugRecord& record)>;
 
-// Bytes of system memory for so many processes, if nobody says.
+// Returns the default size of system memory for so many processes, in bytes.
 u64 system_bytes(const device::DeviceInfo& device, u32 processes);
 
 class System {
 public:
-    // Part of the memory is set aside for the files that are too large to be loaded at the start.
-    // So is what place() takes behind the base of it, which it is given the header for.
+    // Makes system memory. Part of it is set aside for files that are too large to be loaded at the
+    // start. place() may set aside more behind the base, by changing the header.
     using Place = std::function<Result<void>(SystemHeader& header)>;
     static Result<System> make(device::Device& device, const host::SystemOptions& options,
                                u32 terminals = 0, const Place& place = {});
 
     device::SystemMemory& memory() { return *memory_; }
     const host::SystemBase& base() const { return *base_; }
-    // Fulfils what a process asks for, input excepted: a piece of a file, which it gets or an
-    // error; a call of a host function; room for output and for what it notes.
+    // Fulfils a process's request, unless that is for input: writes a piece of a file or an error,
+    // calls a host function, or makes room for output and notes.
     Result<void> fulfil(device::WaitingProcess& process, std::span<const HostFunction> functions,
                         const TakeOutput& take, const TakeRecord& note);
-    // Takes away what a process has written, standard output first. What fails, or is not wanted,
-    // ends the stream: later writes of the process fail.
+    // Takes what a process has written, standard output first. If `take` fails or returns false the
+    // stream ends, and later writes of the process fail.
     Result<void> drain(u32 process, Handle block, const TakeOutput& take);
-    // Takes away what processes have noted, in order. Those of a machine go another way.
+    // Takes the records that processes have noted, in order. Machines send theirs as messages.
     Result<void> take_records(const TakeRecord& take);
     // Returns how many notes found no room.
     Result<u64> lost_records();
-    // Ends a launch, however it ended: takes what is in use of the memory, and writes back what the
-    // process of that block changed in writable directories. 0: nothing is written back.
+    // Takes the used part of the memory after a launch, however that ended, and writes back what
+    // the process of that block changed in writable directories, unless the block is 0.
     Result<SystemSnapshot> finish(Handle block);
-    // Where the part begins that is set aside for large files; it goes on to the end.
+    // Returns where the part begins that is set aside for blocks of large files. It ends with the
+    // memory.
     u64 cold_blocks_begin() const { return cold_blocks_begin_; }
 
 private:

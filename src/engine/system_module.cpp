@@ -1,4 +1,4 @@
-// Made from system_calls.def, and imports that it satisfies.
+// Makes the module from system_calls.def, and explains imports that it does not have.
 #include "engine/system_module.h"
 
 #include <algorithm>
@@ -56,12 +56,14 @@ std::shared_ptr<const wasm::Module> make_module(const std::string& functions) {
     return std::move(*module);
 }
 
-// Names of different modules may be the same.
+// Returns the name of a row's export. It has the module's name too, since functions of different
+// modules may have the same.
 std::string export_name(const SystemRow& row) {
     return std::string(row.module) + "." + std::string(row.name);
 }
 
-// What traces of calls and of stacks show: the name alone, where that is clear.
+// Returns the name that traces of calls and of stacks show: the function's alone for the
+// first row of that name.
 std::string shown_name(const SystemRow& row) {
     bool is_first =
         &row == std::ranges::find(rows, row.name, [](const SystemRow& r) { return r.name; });
@@ -83,7 +85,7 @@ const SystemRow* find_row(const wasm::Import& import) {
     return nullptr;
 }
 
-// "a, b and c": the modules that have rows, in their order.
+// Returns the modules that have rows, in their order: "a, b and c".
 std::string offered() {
     std::vector<std::string_view> modules;
     for (const SystemRow& row : rows)
@@ -107,7 +109,7 @@ bool is_emscripten(const wasm::Import& import) {
            name.starts_with("_embind_") || name == "__cxa_throw";
 }
 
-// Emscripten shortens names: all that is imported comes from "a".
+// Returns true if Emscripten shortened the module's names: then all imports are from "a".
 bool is_minified(const wasm::Module& module) {
     constexpr usize longest = 3;
     auto is_short = [](const auto& item) { return item.name.size() <= longest; };
@@ -122,7 +124,7 @@ bool is_wasm_bindgen(const wasm::Import& import) {
            import.name.starts_with("__wbindgen_");
 }
 
-// Says what the module is and what to do about it.
+// Returns what the module was built for, and what to do about it.
 std::string advice(const wasm::Module& module, const std::vector<const wasm::Import*>& unknown) {
     auto any = [&](auto is_so) {
         return std::ranges::any_of(unknown, [&](const wasm::Import* one) { return is_so(*one); });
@@ -148,7 +150,8 @@ std::string advice(const wasm::Module& module, const std::vector<const wasm::Imp
     return "the runtime offers " + offered();
 }
 
-// Names come from the module: the message has a bounded part of them.
+// Returns the Error for unknown imports. Names come from the module, so the message has a bounded
+// part of them.
 Error unknown_imports(const wasm::Module& module, const std::vector<const wasm::Import*>& unknown) {
     constexpr usize most_named = 20, most_letters = 80;
     auto shortened = [](const std::string& name) {

@@ -1,4 +1,4 @@
-// The functions that the runtime offers, as a module: function n is system call n.
+// Makes a module of the functions that the runtime offers: function n is system call n.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct SystemRow {
 std::span<const SystemRow> system_rows();
 
 const std::shared_ptr<const wasm::Module>& system_module();
-// The numbers that host functions have begin after those of the system calls.
+// Returns the number of the first host function: they follow the system calls.
 u32 first_host_function();
 
 }  // namespace gpurun::engine

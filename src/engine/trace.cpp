@@ -1,4 +1,4 @@
-// Records as text.
+// Writes records as text.
 #include "engine/trace.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace gpurun::engine {
 namespace {
 
-// Small numbers are counts and descriptors, large ones addresses and flags.
+// Returns a number as text: small ones, counts and descriptors, in decimal, large ones, addresses
+// and flags, in hexadecimal.
 std::string number_text(u64 number) {
     return format(number < 1024 ? "%llu" : "0x%llx", (unsigned long long)number);
 }
@@ -66,7 +67,7 @@ std::string describe(const DebugRecord& record) {
             return text_of(record.text, record.value, debug_text_bytes) +
                    (record.value > debug_text_bytes ? "…" : "");
         case DebugKind::call: return describe_call(record);
-        case DebugKind::ended: return "a fault";  // told by whoever has its program
+        case DebugKind::ended: return "a fault";  // described by the caller, who knows the program
     }
     return "";
 }

@@ -1,4 +1,4 @@
-// What processes noted for people to read: debug_* calls of the module gpu, and traced system
+// Shows what processes noted for people to read: debug_* calls of the module gpu, and traced system
 // calls.
 #pragma once
 
@@ -10,20 +10,21 @@
 
 namespace gpurun::engine {
 
-// "42", or of a call "fd_write(1, \"Hello\", 1, 0x10f0) = success, 5". Trusts nothing in it.
+// Returns a record as text: "42", or for a call "fd_write(1, \"Hello\", 1, 0x10f0) = success, 5".
+// Trusts nothing in it.
 std::string describe(const DebugRecord& record);
-// The same with "process 3: " before it.
+// Returns a record as text, with "process 3: " before it.
 std::string to_string(const DebugRecord& record);
 
-// What processes of a run noted: shown as it comes, or kept until it has ended.
+// Takes what processes of a run note: shows it as it comes, or keeps it until the run has ended.
 class Notes {
 public:
-    // Where nobody takes lines as many as `most` are kept. Lines that are shown have the number of
-    // the process before them, if `is_numbered`.
+    // If nobody takes lines, up to `most` are kept. Lines that are shown begin with the number of
+    // the process if `is_numbered`.
     Notes(const Run& run, u64 most, bool is_numbered)
         : take_line_(run.take_line), most_(most), is_numbered_(is_numbered) {}
 
-    // Takes what there is in system memory.
+    // Takes the records that are in system memory.
     Result<void> take_from(System& system);
     void add(const DebugRecord& record);
     const std::vector<DebugRecord>& kept() const { return kept_; }

@@ -1,4 +1,4 @@
-// Values from and to text.
+// Reads values from text, and writes them.
 #include "engine/value.h"
 
 #include <charconv>
@@ -12,8 +12,8 @@ namespace {
 
 using wasm::ValType;
 
-// The shortest decimal that reads back as the same number; NaNs with their payload, unless it is
-// the canonical one.
+// Returns the shortest decimal that reads back as the same number. NaNs have their payload, unless
+// it is the canonical one.
 template <class T, class Bits, u32 fraction>
 std::string float_text(Bits bits) {
     T value = __builtin_bit_cast(T, bits);
@@ -32,7 +32,7 @@ Error bad_value(std::string_view text, const char* what) {
     return {format("\"%.*s\" %s", int(text.size()), text.data(), what)};
 }
 
-// Signed or unsigned, decimal or 0x…, of at most `bits` bits.
+// Reads an integer of at most `bits` bits: signed or unsigned, decimal or 0x….
 Result<u64> parse_integer(std::string_view text, u32 bits) {
     bool is_32 = bits == 32;
     text::Numeral numeral = text::classify_number(text);
@@ -59,7 +59,7 @@ Result<Bits> parse_float(std::string_view text,
     return bits;
 }
 
-// 0x and 32 digits, the last lane first, as to_string writes it.
+// Reads a vector: 0x and 32 digits, the last lane first, as to_string() writes it.
 Result<Value> parse_vector(std::string_view text) {
     constexpr usize half = 16;
     bool is_hex = text.size() == 2 + 2 * half && text.starts_with("0x") &&

@@ -12,7 +12,7 @@
 
 namespace gpurun::engine {
 
-// `type` speaks of the store's types, where it is a reference to a defined one.
+// A value. If `type` is a reference to a defined type, it has the store's number of that type.
 struct Value {
     wasm::ValType type;
     V128 bits{};  // as it lies in slots
@@ -27,16 +27,16 @@ struct Value {
     u32 low() const { return bits.word[0]; }
     u64 wide() const { return u64(bits.word[0]) | u64(bits.word[1]) << 32; }
 
-    // For people: "42", "-1.5", "nan", "0x0f…" for vectors, "null", "ref". Numbers read back as
-    // the same bits.
+    // Returns the value as text: "42", "-1.5", "nan", "0x0f…" for vectors, "null", "ref". Numbers
+    // read back as the same bits.
     std::string to_string() const;
 };
 
-// A number as the text format writes it, for a parameter of this type: "-5", "0xff", "1.5e3",
-// "inf", "nan:0x200000"; of vectors 0x and 32 digits, of references "null".
+// Reads a value of this type from text, as the text format writes numbers: "-5", "0xff", "1.5e3",
+// "inf", "nan:0x200000". Vectors are 0x and 32 digits, references are "null".
 Result<Value> parse_value(wasm::ValType type, std::string_view text);
 
-// All arguments of a function, which messages call `name`.
+// Reads all arguments of a function, which messages call `name`.
 Result<std::vector<Value>> parse_arguments(const wasm::FuncType& type, const std::string& name,
                                            std::span<const std::string> texts);
 
