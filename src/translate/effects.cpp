@@ -66,9 +66,9 @@ void CodeEffects::look(u32 position, Effects& e) const {
         e.falls_through = false;
     };
     auto goes = [&](s32 distance) { e.targets.push_back(position + u32(distance)); };
-    // The address of a general memory operand.
+    // Reads the address of a general memory operand.
     auto address = [&] { reads(b, c ? 2 : 1); };
-    // The three operands of a long operation, which count their progress.
+    // Reads and writes the three operands of a long operation, which count its progress.
     auto counted = [&](u32 flags, bool has_from) {
         reads(a, width_words(flags, width_to_64));
         reads(b, width_words(flags, width_from_64));
@@ -227,7 +227,7 @@ void CodeEffects::look(u32 position, Effects& e) const {
         case CodeOp::system:  // of no module's functions
         case CodeOp::count: e.falls_through = false; return;
         case CodeOp::ret: {
-            // Results stand in slots 0…: whoever knows the function says which.
+            // Results are in slots from 0 on; the caller knows the function and adds them.
             e.falls_through = false;
             return;
         }

@@ -1,5 +1,5 @@
-// What an instruction of code does to the slots of its frame, and where control goes from it: one
-// table, for whoever follows the flow of a function's code.
+// Says what an instruction of code does to the slots of its frame, and where control goes from it.
+// All who follow the flow of a function's code use this one table.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct Effects {
     static constexpr u32 none = ~u32{0};
 
     std::vector<SlotValue> reads, writes;
-    // Words that are read whatever values they hold.
+    // Words that are read as they are, whatever kinds of values they hold.
     u32 range = 0, range_words = 0;
     u32 clobbers = none;        // calls: slots from here on hold nothing afterwards but `writes`
     std::vector<u32> targets;   // positions of branches
@@ -32,12 +32,12 @@ struct Effects {
 
 class CodeEffects {
 public:
-    // Both outlive this.
+    // Module and code outlive this object.
     CodeEffects(const wasm::Module& module, const Code& code) : module_(module), code_(code) {}
 
-    // Of the instruction at `position` of code.words; `effects` is overwritten.
+    // Writes the effects of the instruction at `position` of code.words to `effects`.
     void look(u32 position, Effects& effects) const;
-    // The function that begins at `position`.
+    // Returns the function that begins at `position`.
     u32 function_at(u32 position) const;
 
     const wasm::Module& module() const { return module_; }

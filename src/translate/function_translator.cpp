@@ -47,8 +47,8 @@ void FunctionTranslator::begin(std::span<const ValType> params) {
     for (ValType type : params) declare_local(type, 1);
 }
 
-// In a function with far locals only the first slots of locals are near ones. They are few, because
-// codegen looks at all near slots in every block.
+// Adds locals. In a function with far locals only the first slots of locals are near ones. They are
+// few, because codegen looks at all near slots in every block.
 void FunctionTranslator::declare_local(ValType type, u32 count) {
     constexpr u32 near_slots = 1024;
     const SlotKind kind = slot_kind(type);
@@ -127,7 +127,8 @@ bool FunctionTranslator::translate_function(u32 index) {
     return true;
 }
 
-// The frame, a record for a call it makes, and its handlers must fit the stack.
+// Writes the size of the frame, with a record for a call it makes and its handlers. Returns false
+// if that is too large.
 bool FunctionTranslator::finish_function(u32 entry) {
     const u32 records = record_words * (1 + max_tries_);
     if (max_slot_ + records > max_frame_slots) return false;

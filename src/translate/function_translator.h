@@ -1,9 +1,8 @@
 // Translates one function (or a constant expression) at a time. Private to src/translate.
 //
-// Each operand of wasm's stack has a slot of its own, above the locals. An operand that is
-// only a local or a constant is not put there until something needs it there; calls, block
-// boundaries and loop heads do. The destination of an instruction whose result goes straight
-// into a local is that local.
+// Each operand of wasm's stack has a slot of its own, above the locals. An operand that is only a
+// local or a constant is not stored there until something needs it there: calls, block boundaries
+// and loop heads do. An instruction whose result goes straight into a local writes to that local.
 #pragma once
 
 #include <optional>
@@ -34,9 +33,10 @@ class FunctionTranslator {
 public:
     FunctionTranslator(const wasm::Module& module, const InstanceLayout& layout, bool metered);
 
-    // Appends the function's code to `code`. False: its frame is too large.
+    // Appends the function's code to `code`. Returns false if its frame is too large.
     bool translate_function(u32 func);
-    // The function that initialises an instance (instantiate.cpp).
+    // Appends the function that initialises an instance (instantiate.cpp). Returns false if its
+    // frame is too large.
     bool translate_instantiate();
     // Appends a function with the type of `func` that calls the instantiating function, then
     // `initialize` if there is one, and ends by a tail call of `func`. Returns false if its frame
@@ -171,8 +171,8 @@ private:
     void return_values();
     void branch(u32 depth);
     void branch_if(Operand condition, bool when, Control& target);
-    // Emits a branch taken if `condition` is (not) zero, its distance yet to be set. A known
-    // target (a loop's head) decides whether a short form will do.
+    // Emits a branch that is taken if `condition` is (not) zero, and whose distance is set later.
+    // If the target is known (a loop's head), it decides if the short form is enough.
     Fixup::Kind emit_condition(Operand condition, bool when, u32 target);
     u32 skip_if(Operand condition, bool when);  // a list for bind()
     u32 new_fixup(u32 position, Fixup::Kind kind, u32 word, u32 next);
@@ -255,7 +255,7 @@ constexpr SlotKind slot_kind(wasm::ValType type) {
         default: return SlotKind::i32;
     }
 }
-// A type from its code in the bytes; all references are alike here.
+// Returns the type of a code in the bytes. All references are alike here.
 wasm::ValType type_from_code(s64 code);
 inline u32 words_of(std::span<const wasm::ValType> types) {
     u32 words = 0;

@@ -1,4 +1,4 @@
-// Where the parts of an instance lie among its words: a pure function of the module.
+// Computes where the parts of an instance lie among its words, from the module alone.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Tables made from the rows of code_ops.def.
+// Looks operators up in tables made from the rows of code_ops.def.
 #include "translate/operators.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// How wasm's plain operators map to code operators, and how code operators combine. Private
-// to src/translate.
+// Maps wasm's plain operators to code operators, and combines code operators. Private to
+// src/translate.
 #pragma once
 
 #include "abi/code.h"
@@ -36,11 +36,11 @@ struct Operator {
 };
 const Operator& operator_of(wasm::Op op);
 
-// The instruction that branches where `compare` yields `when`; CodeOp::count if there is none.
-// (Its first field is the distance, the others are the comparison's.)
+// Returns the instruction that branches where `compare` yields `when`, or CodeOp::count if there is
+// none. (Its first field is the distance, the others are the comparison's.)
 CodeOp fused_branch(CodeOp compare, bool when);
 
-// The operator with operands exchanged; CodeOp::count if there is none.
+// Returns the operator with operands exchanged, or CodeOp::count if there is none.
 CodeOp swapped(CodeOp op);
 
 constexpr CodeOp with_constant(CodeOp op) { return CodeOp(u16(op) + 1); }

@@ -1,5 +1,5 @@
-// How each instruction of abi/code_ops.def reads: a pattern a row, made from the row's family or
-// written here for those with a meaning of their own.
+// Prints instructions of abi/code_ops.def by a pattern for each row, which is made from the row's
+// family or written here for those with a meaning of their own.
 #include "translate/print.h"
 
 #include <algorithm>
@@ -228,7 +228,8 @@ void CodePrinter::callee(std::string& out, const FunctionCode& code, u32 positio
     printer_.func(out, found->func);
 }
 
-// What the instance has there: a global of its own, an imported one or an imported function.
+// Appends what the instance has there: a global of its own, an imported one or an imported
+// function.
 void CodePrinter::instance_word(std::string& out, u32 word) const {
     const wasm::Module& module = printer_.module();
     if (word - layout_.imported_funcs < module.imported_funcs)
@@ -261,7 +262,7 @@ void CodePrinter::br_table(std::string& out, const FunctionCode& code, u32 posit
     }
 }
 
-// One token of a pattern; what follows its percent sign.
+// Appends the operand that a token of a pattern stands for, given what follows its percent sign.
 void CodePrinter::operand(std::string& out, const FunctionCode& code, u32 position,
                           const char*& token) const {
     u64 word = code.words[position];

@@ -1,4 +1,4 @@
-// The interpreter's code as text, one instruction at a time:
+// Prints the interpreter's code as text, one instruction at a time:
 //
 //     i32_add_k      s3 = s0, 4
 //     br_i32_lt_s    s0, s1 -> 12
@@ -12,7 +12,7 @@
 
 namespace gpurun::translate {
 
-// Words that the instruction takes which starts with `word`.
+// Returns how many words the instruction takes that starts with `word`.
 u32 code_size(u64 word);
 const char* code_op_name(CodeOp op);
 

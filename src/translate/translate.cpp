@@ -1,4 +1,4 @@
-// A module's functions, in parallel where there are many, put one after another.
+// Translates a module's functions, in parallel if there are many, and joins their code.
 #include "translate/translate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// module -> code: turns validated functions into the interpreter's register code (abi/code.h).
+// Translates a module's validated functions into the interpreter's register code (abi/code.h).
 #pragma once
 
 #include <optional>
@@ -25,9 +25,10 @@ struct Code {
     InstanceLayout layout;
 };
 
-// Fails only for functions whose frames, without what may be far of them, exceed max_frame_slots.
+// Translates a module. Fails only for functions whose frames, without slots that may be far, exceed
+// max_frame_slots.
 Result<Code> translate(const wasm::Module& module, const Options& options);
-// The same for a module whose functions stand for system calls, from number `first` on.
+// Translates a module whose functions stand for system calls, from number `first` on.
 Result<Code> translate_system(const wasm::Module& module, u32 first);
 
 inline constexpr u32 max_frame_slots = 65'535;  // fields of an instruction have 16 bits
@@ -41,8 +42,8 @@ Result<std::vector<u64>> translate_beginning(const wasm::Module& module,
                                              std::span<const u32> entries, u32 instantiate, u32 at,
                                              std::optional<u32> initialize, u32 func);
 
-// What a position of a function's code stands for. Not kept: translation is deterministic,
-// so whoever needs the map of a function asks for it again.
+// A FunctionMap says what positions of a function's code stand for. It is not kept: translation is
+// deterministic, so the map of a function can be made again.
 enum class SlotKind : u8 { i32, i64, f32, f64, v128, ref };
 
 struct FunctionMap {
@@ -75,7 +76,7 @@ struct FunctionMap {
 };
 FunctionMap map_function(const wasm::Module& module, u32 func, const Options& options);
 
-// One function on its own, for listings.
+// The code of one function on its own, for listings.
 struct FunctionCode {
     struct Callee {
         u32 position;  // of the call; its distance is left open
@@ -85,7 +86,7 @@ struct FunctionCode {
     std::vector<Callee> callees;  // by position
     FunctionMap map;
 };
-// Nothing where translate() fails.
+// Translates one function. Returns nothing if translate() fails.
 std::optional<FunctionCode> translate_function(const wasm::Module& module,
                                                const InstanceLayout& layout, u32 func,
                                                const Options& options);

@@ -1,4 +1,4 @@
-// Blocks, branches, calls and exceptions.
+// Translates blocks, branches, calls and exceptions.
 #include "translate/function_translator.h"
 #include "translate/operators.h"
 
@@ -70,7 +70,7 @@ void FunctionTranslator::bind(u32& list) {
     forget_result();
 }
 
-// The function's last instruction. Branches that lead to nothing but a return become one.
+// Ends the function. Branches that lead to nothing but a return become one.
 void FunctionTranslator::finish_body() {
     u32 last = here();
     return_values();
@@ -88,7 +88,7 @@ void FunctionTranslator::store_label_values(const Control& target) {
     store_top_operands(u32(label_types(target).size()));
 }
 
-// Whether going there takes more than a branch.
+// Returns true if going to a target takes more than a branch.
 bool FunctionTranslator::needs_stub(const Control& target) const {
     if (&target == &controls_.front()) return true;
     if (controls_.back().tries > target.outer_tries) return true;
@@ -96,7 +96,7 @@ bool FunctionTranslator::needs_stub(const Control& target) const {
     return count > 0 && operands_[operands_.size() - count].slot != target.base_slot;
 }
 
-// Ascending: a value's place is never above where it stands.
+// Copies in ascending order: a value's destination is never above its source.
 void FunctionTranslator::move_values(u32 count, u32 to) {
     constexpr u32 few = 3;
     if (count > few) {
@@ -145,7 +145,7 @@ void FunctionTranslator::return_values() {
         }
         return;
     }
-    // Out of the locals' way first: they may be both source and destination.
+    // Stores operands first: locals may be both source and destination.
     store_top_operands(u32(count));
     move_values(u32(count), 0);
     emit(CodeOp::ret);
@@ -296,7 +296,7 @@ void FunctionTranslator::translate_if(const Instr& instr) {
     open(instr).else_fixup = skip;
 }
 
-// A section that falls through: its results go to the places of the block's results.
+// Ends a section that falls through: moves its results to the slots of the block's results.
 void FunctionTranslator::finish_section(Control& control) {
     if (dead_) return;
     store_label_values(control);
@@ -360,7 +360,7 @@ void FunctionTranslator::translate_try(const Instr& instr) {
     control.handler_fixup = new_fixup(at, Fixup::imm, at, none);
 }
 
-// The handler of a try_table: its clauses in order, each going straight to its label.
+// Emits the handler of a try_table: its clauses in order, each of which goes to its label.
 void FunctionTranslator::finish_try_table(Control& control) {
     bind(control.handler_fixup);
     Instr list;
@@ -402,7 +402,7 @@ void FunctionTranslator::finish_try_table(Control& control) {
     emit(CodeOp::throw_again);
 }
 
-// The next catch of a legacy try. The exception stays in the first slot of its section, for
+// Begins the next catch of a legacy try. The exception stays in the first slot of its section, for
 // rethrow.
 void FunctionTranslator::translate_catch(Op op, u32 tag) {
     Control& control = controls_.back();
@@ -435,7 +435,7 @@ void FunctionTranslator::finish_legacy_try(Control& control) {
     if (!control.has_catch_all) emit(CodeOp::throw_again);
 }
 
-// The exception goes on as if thrown inside the block that the label names.
+// Lets an exception go on as if it were thrown inside the block that the label names.
 void FunctionTranslator::translate_delegate(u32 depth) {
     Control& control = controls_.back();
     finish_section(control);

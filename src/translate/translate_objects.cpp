@@ -1,4 +1,4 @@
-// References, structs and arrays.
+// Translates instructions of references, structs and arrays.
 #include "abi/layout.h"
 #include "translate/function_translator.h"
 #include "wasm/read_instr.h"
@@ -22,7 +22,8 @@ Storage storage_of(ValType type, bool is_signed) {
 
 }  // namespace
 
-// Word of an object where a field begins; of the field after the last: the object's size.
+// Returns the word of an object where a field begins; for the field after the last, the object's
+// size.
 u32 FunctionTranslator::field_word(u32 type_id, u32 field) {
     std::vector<u32>& words = field_words_[type_id];
     if (words.empty()) {
@@ -75,7 +76,7 @@ void FunctionTranslator::translate_reference(const Instr& instr) {
         case Op::br_on_non_null: return br_on_null(instr);
         case Op::br_on_cast:
         case Op::br_on_cast_fail: return br_on_cast(instr);
-        // One representation serves both sides.
+        // Internal and external references have the same representation.
         case Op::any_convert_extern:
         case Op::extern_convert_any: return;
         case Op::ref_i31: {
@@ -203,7 +204,8 @@ void FunctionTranslator::translate_object(const Instr& instr) {
     }
 }
 
-// A fresh array, then the operation that fills it: so that the long part runs in chunks.
+// Emits the allocation of an array, then the operation that fills it, so that the long part runs in
+// chunks.
 void FunctionTranslator::translate_array_new(const Instr& instr) {
     Storage element = storage_of(type_at(instr.a).fields[0].type, false);
     u32 id = module_.type_ids[instr.a];

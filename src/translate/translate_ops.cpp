@@ -1,4 +1,4 @@
-// Numbers, variables, memories and tables.
+// Translates instructions of numbers, variables, memories and tables.
 #include "translate/function_translator.h"
 #include "translate/operators.h"
 
@@ -15,7 +15,7 @@ SlotKind kind_from_letter(char letter) {
     }
 }
 
-// What the row says of the result.
+// Returns the kind of an operator's result, from its row.
 SlotKind result_kind(wasm::Op op) {
     const char* signature = wasm::op_info(op).signature;
     while (*signature != '>') signature++;
@@ -159,7 +159,7 @@ void FunctionTranslator::translate_instr(const Instr& instr) {
 
 // ---- numbers -----------------------------------------------------------------------
 
-// Folds a constant operand in, where there is a form for it; otherwise does nothing.
+// Emits the form with a constant operand and returns true, or returns false if there is none.
 bool FunctionTranslator::translate_with_constant(CodeOp op, SlotKind kind, Operand left,
                                                  Operand right) {
     bool is_64 = words_of(left.kind) == 2;
@@ -272,7 +272,7 @@ void FunctionTranslator::translate_memory(const Instr& instr) {
     SlotKind kind = is_64 ? SlotKind::i64 : SlotKind::i32;
     switch (instr.op) {
         case Op::memory_size: {
-            // The size at hand may be older than what another thread did to a shared memory.
+            // Another thread may have grown a shared memory since its size was read.
             bool is_shared = module_.memories[instr.a].limits.is_shared;
             if (instr.a == 0 && !is_64 && !is_shared)
                 return push_result(emit(CodeOp::memory_size, top_slot_), kind);

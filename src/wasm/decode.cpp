@@ -1,4 +1,5 @@
-// The frame of a module: header, sections in their order, and what must agree between them.
+// Decodes the frame of a module: the header and the sections in their order. Checks what must agree
+// between them.
 #include "wasm/decode.h"
 
 #include <cstdarg>
@@ -31,7 +32,7 @@ enum class Section : u8 {
     count,
 };
 
-// Where each section stands in a module; every rank may come once.
+// The place of each section in a module. Every rank may come once.
 constexpr u8 section_rank[u32(Section::count)] = {
     0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13, 11, 6,
 };
@@ -190,7 +191,7 @@ void Decoder::invalid(u32 offset, const char* pattern, ...) {
 }
 
 void Decoder::fail(Failure failure) {
-    // What the reader met earlier comes first.
+    // An earlier failure of the reader comes first.
     if (!failure_ && !in_.ok()) failure_ = malformed_bytes(m_.bytes, in_);
     if (!failure_) failure_ = std::move(failure);
     in_.fail("");

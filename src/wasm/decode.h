@@ -1,6 +1,6 @@
-// From bytes to a Module, one method a section. What a section may say about the ones before it
-// is checked on the way, constant expressions included; function bodies are left to
-// validate_bodies. The first failure ends the work.
+// Decodes bytes to a Module, with a method for each section. What a section says about earlier ones
+// is checked on the way, constant expressions included; validate_bodies() checks function bodies.
+// The first failure ends the work.
 #pragma once
 
 #include <algorithm>
@@ -71,8 +71,8 @@ private:
     void body(Func& func);
     void check_sizes();
 
-    // A vector's count, believed only as far as `limit` and the bytes left allow. `room` is what
-    // may be reserved for n entries that have so many bytes each.
+    // count() reads a vector's count and checks it against `limit` and the bytes that are left.
+    // room() returns for how many of n entries of so many bytes memory may be reserved.
     u32 count(const char* what, u32 limit);
     u32 room(u32 n, u32 entry_bytes) const { return std::min(n, in_.left() / entry_bytes + 1); }
     u32 index(const char* what, usize size);
@@ -89,12 +89,12 @@ private:
     Validator validator_;
     std::optional<Failure> failure_;
     std::optional<u32> data_count_;
-    u32 bodies_ = 0;  // that the code section has brought
+    u32 bodies_ = 0;  // that the code section has
     // While a recursion group is read: the type indices it will get.
     u32 group_begin_ = 0, group_end_ = 0;
 };
 
-// Custom sections never fail a module: what cannot be read is left out.
+// Reads custom sections. They never make a module fail: what cannot be read is left out.
 void read_custom_sections(Module& module);  // decode_custom.cpp
 
 }  // namespace gpurun::wasm

@@ -1,5 +1,5 @@
-// Custom sections: names and branch hints. Whatever is wrong in them, the module goes on
-// without; only the section's own name must be well formed.
+// Reads custom sections: names and branch hints. A module is valid without them, whatever is wrong
+// in them; only the section's own name must be well formed.
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -29,7 +29,7 @@ std::string read_name(BinaryReader& in) {
     return in.ok() ? std::string(reinterpret_cast<const char*>(text), size) : std::string();
 }
 
-// A count of entries that have two bytes at least.
+// Reads a count of entries that have two bytes at least.
 u32 read_count(BinaryReader& in) {
     u32 n = in.leb_u32();
     if (n > in.left() / 2) in.fail("unexpected end");

@@ -1,4 +1,4 @@
-// The sections after the types: what a module imports, declares, exports and carries.
+// Decodes the sections after the types: imports, declarations, exports, code and data.
 #include <unordered_set>
 
 #include "wasm/decode.h"
@@ -89,7 +89,7 @@ void Decoder::tag_section() {
     for (u32 i = 0; i < n && in_.ok(); i++) m_.tags.push_back({tag_type()});
 }
 
-// A global's initializer may use the globals before it.
+// Decodes globals. A global's initializer may use the globals before it.
 void Decoder::global_section() {
     u32 n = count("globals", max_globals);
     m_.globals.reserve(m_.globals.size() + room(n, 4));
@@ -122,7 +122,7 @@ void Decoder::export_section() {
             case ExternKind::tag: item.index = index("tag", m_.tags.size()); break;
             default: malformed(offset, "malformed export kind 0x%02x", kind);
         }
-        // Views stay good: what was reserved holds every whole entry.
+        // The views in `seen` stay valid, since enough was reserved for all entries.
         if (in_.ok() && !seen.insert(item.name).second)
             invalid(start, "duplicate export name \"%.100s\"", item.name.c_str());
     }

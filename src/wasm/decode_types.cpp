@@ -1,4 +1,4 @@
-// The type section, and types wherever else they stand.
+// Decodes the type section, and types in other sections.
 #include "wasm/decode.h"
 #include "wasm/limits.h"
 #include "wasm/read_instr.h"
@@ -121,7 +121,7 @@ void Decoder::comp_type(SubType& type) {
               form & 0x80 ? "integer representation too long" : "unknown type", form);
 }
 
-// A supertype must be open, of the same kind, and matched by what extends it.
+// Checks a supertype: it must be open, of the same kind, and matched by the type that extends it.
 void Decoder::check_super(u32 index, u32 offset) {
     const SubType& sub = m_.types[m_.type_ids[index]];
     if (sub.super == SubType::no_super) return;

@@ -1,4 +1,4 @@
-// What is wrong with a module, as decoder and validator pass it between them.
+// What is wrong with a module, as decoder and validator pass it to each other.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Failure {
     bool is_malformed = false;  // the bytes are no module at all; else: they are, but not valid
 };
 
-// The failure of a reader that ran into bytes it cannot read.
+// Returns the failure of a reader that met bytes it cannot read.
 Failure malformed_bytes(const Bytes& bytes, const BinaryReader& reader);
 
 }  // namespace gpurun::wasm

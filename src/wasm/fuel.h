@@ -24,8 +24,8 @@ constexpr u32 fuel_cost(Op op) {
     }
 }
 
-// Instructions after which a new basic block begins, for charging: control may have come from
-// elsewhere, or may have gone elsewhere.
+// Returns true if a new basic block for charging begins after the instruction: control may come
+// there from elsewhere, or may have gone elsewhere.
 constexpr bool ends_fuel_block(Op op) {
     switch (op) {
         case Op::loop:

@@ -1,4 +1,4 @@
-// The opcode table at run time, and the public face of read_instr.h.
+// Makes the opcode table for run time, and wraps read_instr.h for other folders.
 #include "wasm/instr.h"
 
 #include "wasm/read_instr.h"
@@ -75,7 +75,7 @@ bool InstrReader::next(Instr& instr) {
 }
 
 namespace {
-// InstrReader has seen these bytes already; the end is not asked for again.
+// An end behind all bytes: InstrReader has checked them already.
 constexpr u32 anywhere = 0x7fffffff;
 }  // namespace
 

@@ -147,7 +147,8 @@ public:
         : bytes_(module_bytes.data()), position_(instr.list) {}
     u32 label();
     CatchClause catch_clause();
-    // A value type: its code as in Instr::block_type; long references set heap and nullable.
+    // Reads a value type. Returns its code as in Instr::block_type; long references set heap and
+    // nullable.
     s64 val_type(s64& heap, bool& nullable);
 
 private:

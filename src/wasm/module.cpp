@@ -1,4 +1,4 @@
-// Loading a module, and the few questions that are asked of one.
+// Loads a module, and answers the few questions about one.
 #include "wasm/module.h"
 
 #include <algorithm>

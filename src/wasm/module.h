@@ -142,11 +142,11 @@ struct Module {
 
     const FuncType& func_type(u32 func) const { return types[funcs[func].type].func; }
     const Export* find_export(std::string_view name) const;
-    // "name" from the name section, an export or an import; "func[7]" otherwise.
+    // Returns a function's name from the name section, an export or an import, or "func[7]".
     std::string func_name(u32 func) const;
 };
 
-// Decodes and validates. On failure the Error's offset is that of the offending byte.
+// Why a module could not be decoded or validated. The Error's offset is that of the offending byte.
 // `is_malformed` tells a decoding error from a validation error (scripts ask for that).
 struct LoadError {
     Error error;

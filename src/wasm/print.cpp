@@ -1,4 +1,4 @@
-// Names, types and constant expressions; instructions are in print_instr.cpp.
+// Prints names, types and constant expressions. Instructions are in print_instr.cpp.
 #include "wasm/print.h"
 
 #include <algorithm>
@@ -59,8 +59,8 @@ void append_identifier(std::string& out, std::string_view name) {
     }
 }
 
-// A function's name is that of the name section, else of its first export, else of its import.
-// One that is taken already gets the function's index added.
+// Finds names of functions: that of the name section, else of the first export, else of the import.
+// A name that another function has gets the function's index added.
 Printer::Printer(const Module& module) : module_(module) {
     func_names_.resize(module.funcs.size());
     auto offer = [&](u32 func, std::string_view name) {

@@ -1,5 +1,5 @@
-// Parts of a module as the text format writes them, for people to read. What stands around them
-// in a listing is the caller's. Everything is appended, so that long listings cost no copies.
+// Prints parts of a module as the text format writes them, for people to read. The caller adds what
+// stands around them in a listing. Everything is appended, so that long listings cost no copies.
 #pragma once
 
 #include <string>
@@ -13,10 +13,11 @@ namespace gpurun::wasm {
 
 void append_number(std::string& out, s64 value);
 void append_hex(std::string& out, u64 value, u32 digits = 1);  // "0x1f"; at least that many digits
-// "as the \"text\" format\0a has it": control characters and stray bytes become escapes.
+// Appends a string in quotes as the text format writes it: "a \"string\"\0a". Control characters
+// and stray bytes become escapes.
 void append_quoted(std::string& out, std::string_view bytes);
 
-// "$name", or "$\"any name\"" where it has characters that an identifier cannot have.
+// Appends "$name", or "$\"any name\"" if it has characters that an identifier cannot have.
 void append_identifier(std::string& out, std::string_view name);
 
 // Looks names and types of one module up. Does not outlive it.
@@ -49,7 +50,7 @@ public:
     BodyPrinter(const Printer& printer, u32 func);
     explicit BodyPrinter(const Printer& printer) : printer_(printer) {}  // a constant expression
 
-    // " (param $n i64) (result i64) (local i32 i32)"
+    // Appends parameters, results and locals: " (param $n i64) (result i64) (local i32 i32)".
     void declarations(std::string& out) const;
     void instr(std::string& out, const Instr& instr);
 

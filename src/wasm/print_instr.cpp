@@ -1,4 +1,4 @@
-// Instructions with their immediates, and the declarations of a function.
+// Prints instructions with their immediates, and the declarations of a function.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -28,7 +28,7 @@ const char* abstract_heap_name(s64 code) {
     }
 }
 
-// The short name of a nullable reference to an abstract heap type.
+// Returns the short name of a nullable reference to an abstract heap type.
 const char* short_ref_name(s64 code) {
     switch (code) {
         case code::any: return "anyref";
@@ -46,7 +46,7 @@ const char* short_ref_name(s64 code) {
     }
 }
 
-// The shortest decimal that reads back as the same bits; NaNs with their payload.
+// Appends the shortest decimal that reads back as the same bits. NaNs have their payload.
 template <class Float, class Bits, u32 fraction>
 void append_float(std::string& out, u64 bits) {
     Float value = __builtin_bit_cast(Float, Bits(bits));
@@ -106,7 +106,7 @@ const std::string* BodyPrinter::local_name(u32 index) const {
 
 // ---- declarations ------------------------------------------------------------------
 
-// `count` locals of one type, from `first` on. Long runs without names are cut short.
+// Prints `count` locals of one type, from `first` on. Long runs without names are cut short.
 void BodyPrinter::declare(std::string& out, const char* word, u32 first, u32 count,
                           std::string_view type) const {
     constexpr u32 max_run = 16;

@@ -1,5 +1,5 @@
-// How an instruction's immediates are read. Inline, because the validator's loop is built on it;
-// everyone else uses InstrReader.
+// Reads an instruction and its immediates. Inline, because the validator's loop is built on it; all
+// others use InstrReader.
 #pragma once
 
 #include "wasm/instr.h"
@@ -29,7 +29,7 @@ extern const OpLookup op_lookup;
 constexpr u32 max_memarg_flags = 0x7f;
 constexpr u32 memarg_has_memory = 0x40;
 
-// A type code or, at 0 and above, an index. Codes have one byte, so a longer negative number
+// Reads a type code or, at 0 and above, an index. Codes have one byte, so a longer negative number
 // is malformed.
 inline s64 read_type_code(BinaryReader& reader, const char* what) {
     u32 start = reader.position();
@@ -45,7 +45,7 @@ inline s64 read_heap_type(BinaryReader& reader) {
     return value;
 }
 
-// Value and block types: what has begun with `value`, read at `start`.
+// Reads the rest of a value type or block type that began with `value`, which was read at `start`.
 inline s64 finish_val_type(BinaryReader& reader, s64 value, u32 start, const char* what, s64& heap,
                            bool& nullable) {
     if (code::is_number_or_vector(value) || code::is_abstract_heap(value)) return value;
@@ -78,8 +78,8 @@ inline void read_block_type(BinaryReader& reader, Instr& instr) {
     instr.b = nullable;
 }
 
-// Starts a list of at least `entry_bytes` an entry: no count is believed that the bytes left
-// cannot hold.
+// Starts a list whose entries have at least `entry_bytes`. A count that the bytes left cannot hold
+// is an error.
 inline void read_list_head(BinaryReader& reader, Instr& instr, u32 entry_bytes) {
     u32 start = reader.position();
     instr.count = reader.leb_u32();
@@ -131,7 +131,7 @@ inline void read_lists(BinaryReader& reader, Instr& instr) {
     }
 }
 
-// Reads what follows the opcode. Where `imm` is a constant this is one load or two.
+// Reads what follows the opcode. If `imm` is a constant, this is one load or two.
 [[gnu::always_inline]] inline void read_immediates(BinaryReader& reader, Instr& instr, Imm imm) {
     instr.imm = imm;
     switch (imm) {

@@ -37,7 +37,7 @@ public:
         return 0;
     }
 
-    // Little-endian, as the floats and vectors have it.
+    // Reads a little-endian number, for floats and vectors.
     template <class T>
     T fixed() {
         if (left() < sizeof(T)) {
@@ -77,7 +77,8 @@ private:
         return s64(leb_slow<bits, true>());
     }
 
-    // ceil(bits / 7) bytes at most; the unused bits of the last one repeat the sign.
+    // Reads a LEB128 number of at most ceil(bits / 7) bytes. The unused bits of the last byte
+    // repeat the sign.
     template <u32 bits, bool is_signed>
     [[gnu::noinline]] u64 leb_slow() {
         constexpr u32 last_shift = (bits - 1) / 7 * 7, last_bits = bits - last_shift;

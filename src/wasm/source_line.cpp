@@ -59,12 +59,12 @@ struct Row {
     u32 file = 1, line = 1, column = 0;
 };
 
-// One unit: a header, tables of directories and files, and a program.
+// A unit of .debug_line: a header, tables of directories and files, and a program.
 class Unit {
 public:
     Unit(const Module& module, BinaryReader in) : module_(module), in_(in) {}
 
-    // False: nothing that can be used.
+    // Reads the header. Returns false if the unit cannot be used.
     bool read_header() {
         version_ = in_.fixed<u16>();
         if (version_ < 2 || version_ > 5) return false;
@@ -160,8 +160,8 @@ private:
         return is_whole ? name : directory + (directory.ends_with('/') ? "" : "/") + name;
     }
 
-    // Directories, then files, both from 1 on; 0 is the directory of the compilation, which is told
-    // elsewhere.
+    // Returns the name of a file up to version 4: directories, then files, both numbered from 1.
+    // Number 0 is the directory of the compilation, which another section has.
     std::string old_file_name(BinaryReader& in, u32 number) {
         std::vector<std::string> directories{""};
         for (std::string text = read_string(in); in.ok() && !text.empty(); text = read_string(in))
@@ -178,8 +178,8 @@ private:
         return "";
     }
 
-    // Two tables of the same form, both from 0 on. Of their strings, which may be the same long one
-    // again and again, only those that are wanted are kept.
+    // Returns the name of a file from version 5 on: two tables of the same form, both numbered from
+    // 0. Only the strings that are needed are kept, since all may be the same long one.
     std::string new_file_name(BinaryReader& in, u32 number) {
         BinaryReader directories = in;
         if (!for_entries(in, [](u32, const File&) {})) return "";
@@ -193,7 +193,7 @@ private:
             if (i == 0) first = entry.path;
             if (i == file->directory) directory = entry.path;
         });
-        // Below the directory of the compilation: as the compiler was called.
+        // A path below the directory of the compilation is shown as the compiler was given it.
         return file->directory == 0 ? file->path : join(join(first, directory), file->path);
     }
 
@@ -273,7 +273,7 @@ std::string source_line(const Module& module, u32 offset) {
         if (!in.ok()) break;
         Unit unit(module, BinaryReader(module.bytes.data(), begin, in.position()));
         if (!unit.read_header()) continue;
-        // Some linkers leave functions that are gone at 0: what begins later is right.
+        // Some linkers place removed functions at 0, so a sequence that begins later is right.
         std::optional<Unit::Found> found = unit.find(address);
         if (!found || (best && best->sequence >= found->sequence)) continue;
         best = found;

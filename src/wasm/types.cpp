@@ -16,8 +16,8 @@ void append(std::string& key, u32 word) {
     key.append(bytes, 4);
 }
 
-// Everything that makes two groups equal. References within the group are in group_ref form,
-// so the key does not depend on where the group would stand.
+// Returns a key that is equal for equal groups. References within the group are in group_ref form,
+// so the key does not depend on the group's ids.
 std::string serialise(std::span<const SubType> group) {
     std::string key;
     for (const SubType& type : group) {

@@ -96,8 +96,8 @@ bool Validator::body(u32 func, bool has_data_count) {
     return finish();
 }
 
-// One jump an instruction: each one-byte opcode has a case of its own, in which the opcode table's
-// row is a constant. Opcodes with a prefix share one case.
+// Checks a body, with one jump for each instruction: each one-byte opcode has a case of its own, in
+// which the opcode table's row is a constant. Opcodes with a prefix share one case.
 void Validator::run_body() {
     while (in_.ok()) {
         instr_.offset = in_.position();
@@ -181,8 +181,8 @@ bool Validator::finish() {
     return !failure_;
 }
 
-// A few bytes can declare 50,000 locals, in each of a million bodies: so only the first ones are
-// laid out, and nothing is cleared.
+// Reads the declarations of locals. A few bytes can declare 50,000 locals, in each of a million
+// bodies: so only the first ones are laid out, and nothing is cleared.
 bool Validator::read_locals(const Func& func) {
     const std::vector<ValType>& params = module_.types[func.type].func.params;
     locals_.assign(params.begin(), params.end());
@@ -211,7 +211,7 @@ bool Validator::read_locals(const Func& func) {
     return true;
 }
 
-// instr_, whose opcode the caller may know as a constant.
+// Checks instr_, whose opcode the caller may know as a constant.
 [[gnu::always_inline]] inline void Validator::check(Op op) {
     switch (op) {
         case Op::local_get: return local_get();
@@ -307,7 +307,8 @@ bool Validator::read_locals(const Func& func) {
     }
 }
 
-// What the opcode table says it all about, but for immediates that have a range.
+// Checks an instruction that the opcode table describes completely, except for immediates that have
+// a range.
 [[gnu::always_inline]] inline void Validator::simple(Op op) {
     const Shape& shape = shapes[u32(op)];
     ValType address = ValType::i32;
@@ -466,7 +467,8 @@ void Validator::pop_slow(ValType expected) {
         mismatch(module_.types.name(expected), module_.types.name(actual));
 }
 
-// As if popped and pushed again: afterwards the stack holds exactly `types` there.
+// Checks the newest operands as if they were popped and pushed again: afterwards the stack holds
+// exactly `types` there.
 void Validator::check_top(std::span<const ValType> types) {
     usize n = types.size();
     if (usize(top_ - base_) >= n) {

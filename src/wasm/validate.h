@@ -103,7 +103,7 @@ private:
     void call_ref();
     void call(const FuncType& type, bool is_return);
 
-    // Variables and what the opcode table says it all about.
+    // Variables, and instructions that the opcode table describes completely.
     void simple(Op op);
     ValType check_memarg();
     void check_lanes();
@@ -191,7 +191,7 @@ private:
 // with the lowest offset.
 std::optional<Failure> validate_bodies(const Module& module, bool has_data_count);
 
-// The heap type of a one-byte code, sign-extended.
+// Returns the heap type of a one-byte code, which is sign-extended.
 Heap abstract_heap(s64 code);
 
 }  // namespace gpurun::wasm

@@ -1,4 +1,4 @@
-// Blocks, branches, calls and exceptions: everything that looks at the control stack.
+// Checks blocks, branches, calls and exceptions: everything that uses the control stack.
 #include "wasm/limits.h"
 #include "wasm/validate.h"
 
@@ -49,7 +49,7 @@ void Validator::check_results() {
             module_.types.name(top_[-1]).c_str());
 }
 
-// The innermost block goes on with another arm.
+// Begins another arm of the innermost block.
 void Validator::reopen(Op op, std::span<const ValType> operands) {
     Frame& frame = frames_.back();
     reset_inits(frame);
@@ -69,7 +69,7 @@ void Validator::close() {
     push(frame.results());
 }
 
-// Locals set inside a block count as unset after it.
+// Marks locals that were set inside a block as unset after it.
 void Validator::reset_inits(const Frame& frame) {
     while (init_log_.size() > frame.init_height) {
         set_marks_[init_log_.back()] = 0;
@@ -87,7 +87,7 @@ void Validator::end() {
     check_results();
     const Frame& frame = frames_.back();
     if (frame.op == Op::if_) {
-        // The missing else passes the parameters on.
+        // An if without else passes its parameters on.
         std::span<const ValType> results = frame.results();
         bool does_match = frame.params.size() == results.size();
         for (usize i = 0; does_match && i < results.size(); i++)
@@ -114,7 +114,7 @@ void Validator::delegate() {
     if (frames_.back().op != Op::try_)
         return malformed("END opcode expected: delegate without try");
     check_results();
-    // The label is one outside of the try.
+    // The label counts from outside of the try.
     if (instr_.a >= frames_.size() - 1) return unknown("label", instr_.a, frames_.size() - 1);
     if (in_.ok()) close();
 }
@@ -192,7 +192,7 @@ void Validator::br_table() {
             return invalid("type mismatch: br_table has labels of %zu and of %zu values",
                            types.size(), arity);
         if (arity == 0 || types.data() == checked.data()) continue;
-        // Values are only looked at: each label asks for the same ones.
+        // The values stay on the stack, since each label takes the same ones.
         checked = types;
         for (usize k = 0; k < arity && k < usize(top_ - base_); k++) {
             ValType wanted = types[arity - 1 - k], actual = top_[-1 - s64(k)];

@@ -1,4 +1,4 @@
-// Memories, tables and segments: the instructions that move, fill and grow.
+// Checks instructions of memories, tables and segments.
 #include "wasm/validate.h"
 
 namespace gpurun::wasm {

@@ -1,4 +1,4 @@
-// References, casts, structs and arrays.
+// Checks instructions of references, casts, structs and arrays.
 #include "wasm/limits.h"
 #include "wasm/validate.h"
 
@@ -109,7 +109,7 @@ void Validator::br_on_non_null() {
     check_top(types.first(types.size() - 1));
 }
 
-// One branch gets the target type, the other what is left of the source type.
+// Checks a branch on a cast: one side gets the target type, the other the rest of the source type.
 void Validator::br_on_cast(bool is_fail) {
     u32 source_heap = 0, target_heap = 0;
     if (!heap(instr_.heap, source_heap) || !heap(instr_.heap2, target_heap)) return;
