@@ -516,7 +516,7 @@ Result<void> Resident::handle(const host::Message& message) {
         case MessageKind::program_ready: {
             const auto answer = message.as<ProgramNumber>();
             if (answer.number >= programs_.size())
-                return host::damaged_mailbox("a program that there is not");
+                return host::damaged_mailbox("an unknown program");
             programs_[answer.number]->is_answered = true;
             programs_[answer.number]->error = answer.error;
             break;
@@ -524,7 +524,7 @@ Result<void> Resident::handle(const host::Message& message) {
         case MessageKind::spawned: {
             const auto answer = message.as<SpawnAnswer>();
             auto request = unanswered_.extract(answer.request);
-            if (!request) return host::damaged_mailbox("a request that there is not");
+            if (!request) return host::damaged_mailbox("an unknown request");
             for (u32 number : request.mapped()) {
                 Stream& stream = *streams_[number];
                 // From now on a process has the stream.
@@ -545,7 +545,7 @@ Result<void> Resident::handle(const host::Message& message) {
         case MessageKind::ended: {
             const auto ended = message.as<EndedProcess>();
             if (ended.program >= programs_.size())
-                return host::damaged_mailbox("a program that there is not");
+                return host::damaged_mailbox("an unknown program");
             ProcessEnding ending;
             ending.request = ended.request;
             ending.pid = ended.pid;
@@ -603,8 +603,7 @@ Result<void> Resident::handle_record(const DebugRecord& record) {
     FaultEnding ended;
     std::memcpy(&ended, record.text, sizeof ended);
     std::lock_guard lock(mutex_);
-    if (ended.program >= programs_.size())
-        return host::damaged_mailbox("a program that there is not");
+    if (ended.program >= programs_.size()) return host::damaged_mailbox("an unknown program");
     if (ended.frame_count > max_fault_frames)
         return host::damaged_mailbox("more frames than a record has");
     std::vector<u32> positions(ended.positions, ended.positions + ended.frame_count);

@@ -207,7 +207,7 @@ Result<void> Resident::feed() {
 Result<void> Resident::handle_taken(const StreamBytes& taken) {
     const u32 number = taken.stream - 1;
     if (number >= streams_.size() || !streams_[number]->is_input)
-        return host::damaged_mailbox("an input that there is not");
+        return host::damaged_mailbox("an unknown input");
     Stream& stream = *streams_[number];
     if (taken.total == nobody_reads)
         return stream.use == Use::once ? close(number, stream) : Result<void>();
@@ -225,7 +225,7 @@ Result<void> Resident::handle_output(const host::Message& message) {
     {
         std::lock_guard lock(mutex_);
         if (number >= streams_.size() || streams_[number]->is_input)
-            return host::damaged_mailbox("an output that there is not");
+            return host::damaged_mailbox("an unknown output");
         Stream& stream = *streams_[number];
         if (bytes.empty() && stream.use == Use::once) return close(number, stream);
         if (bytes.empty() || !stream.write) return {};

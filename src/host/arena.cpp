@@ -16,7 +16,7 @@ Result<Node> node_at(Arena arena, Handle handle) {
     if (!handle) return broken("no node where there must be one", 0);
     Node node = TRY(value_at<Node>(arena, offset_of(handle), "a node outside"));
     if (node.kind < NodeKind::file || node.kind > NodeKind::stream)
-        return broken("a node of no kind", offset_of(handle));
+        return broken("a node of an unknown kind", offset_of(handle));
     return node;
 }
 
@@ -31,7 +31,7 @@ Result<std::vector<Name>> names_in(Arena arena, Handle directory) {
         if (!entry.node) continue;
         Arena bytes = TRY(bytes_at(arena, entry.name, entry.name_length, 1, "a name outside"));
         std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        if (!is_name(text)) return broken("a name that cannot be", entry.name);
+        if (!is_name(text)) return broken("an invalid name", entry.name);
         names.push_back({text, entry.node});
     }
     auto before = [](const Name& a, const Name& b) { return a.text < b.text; };

@@ -117,7 +117,7 @@ Result<std::vector<Change>> names_of(Mirror& mirror, Handle process, Handle want
             TRY(mirror.fetch(entry.name, entry.name_length));
             Arena bytes = TRY(bytes_at(mirror.arena(), entry.name, entry.name_length, 1, "a name"));
             std::string name(bytes.begin(), bytes.end());
-            if (!is_name(name)) return broken("a name that cannot be", entry.name);
+            if (!is_name(name)) return broken("an invalid name", entry.name);
             std::string path = at.path.empty() ? name : at.path + "/" + name;
             if (is_wanted)
                 names.push_back({ChangeKind::write_file, at.preopen, path, wanted});
