@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <vector>
 
 #include "abi/layout.h"
@@ -27,6 +28,9 @@ using llvm::Value;
 // No check reaches farther: addresses that are so far apart have little to do with each other.
 constexpr s64 farthest = 1 << 20;
 constexpr s64 most_bytes = 16;  // of a store
+// So many of the checks or notes of a base are looked at, the latest first. A function may have
+// thousands.
+constexpr usize most_looks = 16;
 
 // A 32-bit address as a sum: modulo 2^32.
 struct Sum {
@@ -79,7 +83,7 @@ public:
     }
 
 private:
-    // Checks that are passed where we are, or notes that are taken, by base.
+    // The checks that have been passed on the way to where we are, or the notes taken, by base.
     using Known = llvm::DenseMap<Value*, std::vector<Leader*>>;
     // A sum in 64 bits, if the check reaches there in the end.
     struct Covered {
@@ -104,6 +108,11 @@ private:
                ways_.always_pass(first, number);
     }
 
+    static auto latest(const std::vector<Leader*>& leaders) {
+        return leaders | std::views::reverse | std::views::take(most_looks);
+    }
+
+    // Returns how far an address of the leader's base is from the leader's.
     static s64 distance(const Leader& leader, u32 offset) {
         return s64(s32(offset - leader.sum.offset));
     }
@@ -150,7 +159,7 @@ private:
         }
     }
 
-    // What is false where `condition` is: checks that make it true.
+    // Adds the checks that make `condition` true: where it is false they have been passed.
     void pass(Value* condition, std::vector<Value*>& checked) {
         using namespace llvm::PatternMatch;
         Value *a = nullptr, *b = nullptr;
@@ -171,10 +180,8 @@ private:
         if (auto* at = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(1));
             at && at->getZExtValue() + u64(end) <= least_size_)
             return replace(call, llvm::ConstantInt::getFalse(call->getContext()));
-        // The latest may be the nearest.
-        std::vector<Leader*>& known = passed_[sum.base];
-        for (auto at = known.rbegin(); at != known.rend(); ++at) {
-            Leader& leader = **at;
+        for (Leader* known : latest(passed_[sum.base])) {
+            Leader& leader = *known;
             const s64 from = distance(leader, sum.offset);
             const s64 low = std::min(leader.low, from), high = std::max(leader.high, from + end);
             if (low != leader.low || high != leader.high) {
@@ -196,13 +203,13 @@ private:
         const s64 offset = llvm::cast<llvm::ConstantInt>(call->getArgOperand(2))->getSExtValue();
         std::vector<Leader*>& known = taken_[sum.base];
         const std::vector<Leader*>& passed = passed_[sum.base];
-        for (auto at = known.rbegin(); at != known.rend(); ++at) {
-            Leader& leader = **at;
+        for (Leader* one : latest(known)) {
+            Leader& leader = *one;
             const s64 from = distance(leader, sum.offset) + offset;
             const s64 low = std::min(leader.low, from);
             const s64 high = std::max(leader.high, from + most_bytes);
             // No sum may wrap.
-            if (high - low > s64(dirty_reach) || !is_checked(passed, leader, from) ||
+            if (high - low > s64(dirty_reach) || !is_checked(latest(passed), leader, from) ||
                 (low < leader.low && !is_checked(leader.passed, leader, low)))
                 continue;
             leader.low = low;
@@ -211,7 +218,7 @@ private:
             return;
         }
         Leader* leader = new_leader(call, sum, offset, offset + most_bytes);
-        leader->passed.assign(passed.begin(), passed.end());
+        for (const Leader* check : latest(passed)) leader->passed.push_back(check);
         notes_.push_back(leader);
         // It is known only where it has been added to the others.
         if (!call->hasOneUse() ||
@@ -223,7 +230,7 @@ private:
 
     // Returns true if one of the checks covers both a note's address and what is so far from it.
     template <class Checks>
-    static bool is_checked(const Checks& checks, const Leader& note, s64 from) {
+    static bool is_checked(Checks&& checks, const Leader& note, s64 from) {
         return std::ranges::any_of(checks, [&](const Leader* check) {
             const s64 at = distance(*check, note.sum.offset);
             return std::min(at, at + from) >= check->low && std::max(at, at + from) < check->high;
@@ -234,7 +241,7 @@ private:
         const Sum sum = sum_of(wide->getOperand(0));
         auto found = passed_.find(sum.base);
         if (found == passed_.end()) return;
-        for (Leader* check : found->second)
+        for (Leader* check : latest(found->second))
             covered_.push_back({wide, check, distance(*check, sum.offset)});
     }
 
@@ -253,7 +260,7 @@ private:
             distance ? b.CreateAdd(base, b.getInt64(u64(distance)), "", distance > 0, true) : base);
     }
 
-    // [address + low, address + high) is not within [0, size).
+    // Makes a comparison of a check: [address + low, address + high) is not within [0, size).
     void expand_check(const Leader& check) {
         llvm::IRBuilder<> b(check.call);
         Value *size = check.call->getArgOperand(0), *address = check.call->getArgOperand(1);
