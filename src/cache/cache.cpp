@@ -144,6 +144,11 @@ std::string name_of(std::string_view key) {
                   (unsigned long long)hash(key, 1));
 }
 
+// Names of entries are 32 digits; longer ones are still being written.
+bool is_entry(const std::string& name) {
+    return name.size() == name_digits && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
 }  // namespace
 
 std::string Cache::default_folder() {
@@ -242,7 +247,13 @@ void Cache::put(std::string_view key, std::span<const u8> content, std::string_v
     }
     if (!written || renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) != 0)
         unlinkat(folder.get(), temporary.c_str(), 0);
-    trim(limit());
+    // A folder may have thousands of entries: a process looks at them when it has written one, and
+    // again when what it wrote since matters.
+    static std::atomic<u64> unseen = ~u64{0} >> 1;
+    const u64 most = limit();
+    if ((unseen += content.size()) < most / 16) return;
+    unseen = 0;
+    trim(most);
 }
 
 u64 Cache::limit() const {
@@ -273,9 +284,7 @@ std::vector<Cache::Entry> Cache::entries() const {
     std::vector<Entry> found;
     const File folder = open_folder(folder_);
     for (const std::string& name : names_in(folder)) {
-        // Names are 32 digits; longer ones are still being written.
-        if (name.size() != name_digits || name.find_first_not_of("0123456789abcdef") != name.npos)
-            continue;
+        if (!is_entry(name)) continue;
         const char* problem = nullptr;
         const File file = open_entry(folder, name, problem);
         struct stat info;
@@ -302,20 +311,34 @@ std::vector<Cache::Entry> Cache::entries() const {
 }
 
 void Cache::trim(u64 bytes) const {
+    struct Found {
+        std::string name;
+        u64 bytes;
+        s64 used;
+    };
+    std::vector<Found> found;
     const File folder = open_folder(folder_);
+    for (const std::string& name : names_in(folder)) {
+        struct stat info;
+        const bool is_begun = name.find('.') == name_digits;
+        if ((!is_begun && !is_entry(name)) ||
+            fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(info.st_mode))
+            continue;
+        // Older files that are still being written belong to a process that died.
+        constexpr s64 patience = 3600;  // seconds
+        if (!is_begun)
+            found.push_back({name, u64(info.st_size), s64(info.st_mtime)});
+        else if (std::time(nullptr) - s64(info.st_mtime) > patience)
+            unlinkat(folder.get(), name.c_str(), 0);
+    }
+    std::ranges::sort(found, [](const Found& a, const Found& b) {
+        return a.used != b.used ? a.used > b.used : a.name < b.name;
+    });
     u64 kept = 0;
-    for (const Entry& entry : entries()) {
+    for (const Found& entry : found) {
         kept += entry.bytes;
         if (kept > bytes) unlinkat(folder.get(), entry.name.c_str(), 0);
-    }
-    // Older files that are still being written belong to a process that died.
-    constexpr s64 patience = 3600;  // seconds
-    for (const std::string& name : names_in(folder)) {
-        if (name.find('.') != name_digits) continue;
-        struct stat info;
-        if (fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            std::time(nullptr) - s64(info.st_mtime) > patience)
-            unlinkat(folder.get(), name.c_str(), 0);
     }
 }
 
