@@ -119,8 +119,7 @@ void optimise(Piece& piece, llvm::TargetMachine& machine) {
     loop_passes.addPass(llvm::LoopRotatePass());
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
-    // Each pass that follows sees more if loops have been unrolled, but the first have made them
-    // small.
+    // Unrolled loops show the passes that follow more. The passes before made the loops small.
     passes.addPass(ShortLoopsPass());
     llvm::LoopPassManager short_loops;
     short_loops.addPass(llvm::IndVarSimplifyPass());

@@ -220,7 +220,7 @@ private:
         Leader* leader = new_leader(call, sum, offset, offset + most_bytes);
         for (const Leader* check : latest(passed)) leader->passed.push_back(check);
         notes_.push_back(leader);
-        // It is known only where it has been added to the others.
+        // Others may rely on a note only where it has been added to the rest.
         if (!call->hasOneUse() ||
             llvm::cast<llvm::Instruction>(call->user_back())->getParent() != call->getParent())
             return;

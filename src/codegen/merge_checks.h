@@ -8,13 +8,13 @@
 
 namespace gpurun::codegen {
 
-// Whether an access is within memory, and what a store notes of where it writes, are calls of
-// outside_name and note_name until this pass: it makes comparisons and shifts of them.
+// Generated code calls outside_name to check an access, and note_name to note where a store writes,
+// until this pass makes comparisons and shifts of these calls.
 //
-// Addresses that differ by constants have one check: the first on the way reaches as far as all
-// that follow it. So a function may leave before an access that it would have done; the interpreter
-// does that then. What such a check has covered cannot wrap: the address becomes a sum in 64 bits,
-// whose distance from the others LLVM can see.
+// Addresses that differ by constants have one check: the first reaches as far as all accesses that
+// follow it for sure. So a function may leave before an access that it would have done; the
+// interpreter does that then. Addresses that such a check has covered cannot wrap: they become sums
+// in 64 bits, whose distance from each other LLVM can see.
 class MergeChecksPass : public llvm::PassInfoMixin<MergeChecksPass> {
 public:
     // `least_size`: bytes that memory 0 always has.
